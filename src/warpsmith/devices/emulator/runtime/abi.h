@@ -1,0 +1,168 @@
+// The contract between compiled kernels (made by lowering/) and the runtime (this folder).
+//
+// A kernel is `void f(ws_warp*)`, compiled once for 32 lanes; one call runs one warp from start to
+// end.  It runs on a stack of its own (fiber.cpp), so every function below may suspend the warp and
+// come back later.  abi.py mirrors the layout of ws_warp and ws_groups; ws_abi_layout() lets a test
+// compare the two.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+#define WS_ABI_VERSION 1
+#define WS_LANES 32
+#define WS_API extern "C" __attribute__((visibility("default")))
+
+struct ws_block;   // scheduler's own
+
+// ---- what compiled code reads and writes directly -------------------------------------------------
+struct ws_warp {
+  uint32_t live;            // lanes started and not exited
+  uint32_t budget;          // back-edges left before compiled code calls ws_yield
+  uint8_t* params;          // kernel parameters (host memory)
+  uint8_t* shared;          // this block's shared memory (host memory)
+  uint32_t shared_size;     // static + dynamic bytes
+  uint32_t warp_id;         // %warpid
+  uint8_t* local;           // local memory of lane 0; lane i is at local + i * local_size
+  uint32_t local_size;      // bytes a lane
+  uint32_t pad0;
+  const uint64_t* vars;     // device addresses of the module variables that this kernel names
+  int64_t delta;            // host address = device address + delta (global, const)
+  uint64_t instructions;    // warp instructions executed so far by this warp (PTX level)
+  struct ws_range* cache;   // one entry a memory site: where its last access was found to be good
+  uint32_t tid[3][WS_LANES];
+  uint32_t ntid[3];
+  uint32_t ctaid[3];
+  uint32_t nctaid[3];
+  uint32_t dynamic_shared;  // %dynamic_smem_size
+  uint32_t smid, nsmid;
+  uint64_t gridid;
+  struct ws_groups* top;    // innermost activation; null when the entry is called.  Prologue: g->outer = w->top,
+                            // w->top = g; epilogue: w->top = g->outer
+  ws_block* block;          // runtime only, from here on
+};
+
+// An access of n bytes at address a was checked when a - base < limit (limit = size - n + 1).
+struct ws_range { uint64_t base, limit; };
+
+// Groups of lanes of one activation of a function that wait to run at some basic block.
+// A block's rank is its place in a reverse post-order in which loops are contiguous; the group at the
+// smallest rank runs first ("thread frontiers", Diamos et al., MICRO 2011), so lanes meet again as
+// early as the control flow allows.  Compiled code starts with frontier = ~0, the sizes and pointers set, wait[] and
+// everything else zero (park[] and mask need no value).
+struct ws_groups {
+  uint32_t frontier;        // smallest rank of a waiting group, ~0u if none: compiled code may jump
+                            // straight to rank t only while t < frontier
+  uint32_t waiting;         // number of groups waiting or parked
+  uint32_t mask;            // out: the mask with which to continue at the returned rank
+  uint32_t ranks;           // number of ranks
+  uint8_t* state;           // register file of the activation (deadlock detection compares it)
+  uint32_t state_size;
+  uint32_t parked;          // number of entries of park[] in use
+  uint32_t turn;            // runtime only: lanes whose turn it is after a yield; 0: smallest rank first
+  uint32_t streak;          // runtime only: yields since the last turn.  Compiled code zeroes both.
+  struct { uint32_t rank, mask, kind, id, count, site; uint64_t ticket; } park[WS_LANES];
+  uint32_t* wait;           // [ranks] masks of the groups that wait, by rank
+  ws_groups* outer;         // activation that called this one: its lanes wait for our return
+};
+
+// ---- what a compiled object says of itself ---------------------------------------------------------
+struct ws_site {            // an instruction that can fail or wait
+  uint32_t ptx_line;
+  uint32_t line;            // source line, 0 if unknown
+  const char* file;         // source file, null if unknown
+  const char* text;         // the instruction as written: "ld.global.f32"
+  const char* function;     // PTX name of the function that it stands in
+};
+struct ws_kernel_info {
+  uint32_t abi;             // WS_ABI_VERSION
+  uint32_t param_bytes;
+  uint32_t static_shared;
+  uint32_t local_bytes;     // a lane; deep or recursive calls: the most that a lane may use
+  uint32_t stack_bytes;     // native stack that a warp may need
+  uint32_t site_count;
+  uint32_t var_count;
+  uint32_t uses_grid_sync;
+  uint32_t reqntid[3], maxntid[3];   // 0: not given
+  const char* name;
+  void (*entry)(ws_warp*);
+  const ws_site* sites;
+  const char* const* vars;  // [var_count] names, in the order of ws_warp::vars
+  uint32_t function_count;  // functions whose address is taken; function i has device address
+  uint32_t pad;             //   WS_FUNCTION_BASE + 16 * i
+  const char* const* functions;
+};
+#define WS_FUNCTION_BASE 0x7e0000000000ull
+// Windows of generic addressing: an address in [base, base + size) is in shared / local memory.
+#define WS_SHARED_WINDOW 0x7f0000000000ull
+#define WS_LOCAL_WINDOW  0x7f0100000000ull
+#define WS_PARAM_WINDOW  0x7f0200000000ull  // kernel parameters; ws_warp::params has room for 32 KiB at least
+#define WS_WINDOW_SIZE   0x100000000ull
+
+// State spaces, as numbers in the calls below.
+enum { WS_GENERIC = 0, WS_GLOBAL = 1, WS_SHARED = 2, WS_LOCAL = 3, WS_CONST = 4, WS_PARAM = 5 };
+// Why an access is made (for the report).
+enum { WS_LOAD = 0, WS_STORE = 1, WS_ATOMIC = 2 };
+
+// ---- what compiled code calls: control flow --------------------------------------------------------
+// Every function returns a rank to continue at, with g->mask, or WS_DONE when no lane is left.
+#define WS_DONE 0xffffffffu
+// Lanes of `mask` want to run at `rank`, and some other group may come first.
+WS_API uint32_t ws_dispatch(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask);
+// The lanes part: `mask_a` to rank `a`, `mask_b` to rank `b` (both non-zero).
+WS_API uint32_t ws_diverge(ws_warp*, ws_groups*, uint32_t a, uint32_t mask_a, uint32_t b, uint32_t mask_b);
+// The lanes running now have left this activation (returned or exited): who is next?
+WS_API uint32_t ws_next(ws_warp*, ws_groups*);
+// A back-edge to `rank` with the budget used up: let other groups, warps and blocks run.
+// site: any instruction of the loop (the branch itself is best), for the report of a deadlock.
+WS_API uint32_t ws_yield(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask, uint32_t site);
+// nanosleep and failed try_wait: give way without ending the group's turn at this place.
+WS_API void ws_pause(ws_warp*, ws_groups*, uint32_t nanoseconds, uint32_t site);
+
+// bar/barrier.  kind: 0 sync, 1 arrive, 2 red.popc, 3 red.and, 4 red.or.  count: threads, or -1 for all.
+// ws_barrier: no other group waits in this activation; comes back when the barrier is complete.
+// For red, `value` has the lanes' predicates and the result is returned (0/1 or the count).
+WS_API uint32_t ws_barrier(ws_warp*, ws_groups*, uint32_t kind, uint32_t id, int32_t count, uint32_t mask, uint32_t value, uint32_t site);
+// Other groups wait: park this one until the barrier completes, continue at `next` then.  sync only
+// (arrive never waits; red with parted lanes is reported).
+WS_API uint32_t ws_barrier_parted(ws_warp*, ws_groups*, uint32_t id, int32_t count, uint32_t mask, uint32_t next, uint32_t site);
+// A .sync instruction (shfl, vote, match, redux, elect) at the start of the block of `rank` names live
+// lanes that are not in `mask`: wait for them there, then continue at `rank` with all of them.
+WS_API uint32_t ws_rendezvous(ws_warp*, ws_groups*, uint32_t members, uint32_t mask, uint32_t rank, uint32_t site);
+// bar.warp.sync names live lanes that are not in `mask`: wait until they have come to any bar.warp.sync with the
+// same members (not necessarily this one), then continue at `next`, the rank of what follows.
+WS_API uint32_t ws_syncwarp(ws_warp*, ws_groups*, uint32_t members, uint32_t mask, uint32_t next, uint32_t site);
+// Lanes leave the kernel (ret of the entry, exit).
+WS_API void ws_exit(ws_warp*, uint32_t mask);
+
+// ---- what compiled code calls: memory --------------------------------------------------------------
+// Slow paths: called when an address is not in the site's cached range.  Never return if the access
+// is bad (the launch ends with a report).  addr: [32] device addresses (or offsets in the space).
+WS_API void ws_check(ws_warp*, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, const uint64_t* addr, uint32_t mask);
+// Any other failure, with one sentence for the user.  lane mask: those concerned.
+WS_API void ws_fail(ws_warp*, uint32_t site, uint32_t mask, uint32_t code, const char* message);
+enum { WS_E_TRAP = 1, WS_E_ASSERT, WS_E_OOB, WS_E_MISALIGNED, WS_E_NULL, WS_E_DEADLOCK, WS_E_BARRIER,
+       WS_E_STACK, WS_E_CALL, WS_E_UNSUPPORTED, WS_E_INTERRUPT, WS_E_LAUNCH, WS_E_MEMORY, WS_E_SEGV,
+       WS_E_READONLY, WS_E_SYNC };
+
+// Atomics, one lane after the other in lane order.  addr as in ws_check.  out may be null (red).
+// b, c, out: 32 values of the type's size (2, 4, 8 or 16 bytes).  cas: b is compared, c is stored.
+// b16...b128 do for exch, cas, and, or, xor of any type of that size.
+enum { WS_OP_ADD, WS_OP_MIN, WS_OP_MAX, WS_OP_INC, WS_OP_DEC, WS_OP_AND, WS_OP_OR, WS_OP_XOR, WS_OP_EXCH, WS_OP_CAS, WS_OPS };
+enum { WS_T_B16, WS_T_B32, WS_T_B64, WS_T_B128, WS_T_U32, WS_T_S32, WS_T_U64, WS_T_S64, WS_T_F16, WS_T_BF16,
+       WS_T_F16X2, WS_T_BF16X2, WS_T_F32, WS_T_F64, WS_TYPES };
+WS_API void ws_atomic(ws_warp*, uint32_t site, uint32_t space, uint32_t op, uint32_t type, const uint64_t* addr,
+                      const void* b, const void* c, void* out, uint32_t mask);
+
+// ---- what compiled code calls: library functions ----------------------------------------------------
+WS_API void ws_vprintf(ws_warp*, uint32_t site, const uint64_t* format, const uint64_t* args, int32_t* result, uint32_t mask);
+WS_API void ws_assertfail(ws_warp*, uint32_t site, const uint64_t* message, const uint64_t* file, const uint32_t* line,
+                          const uint64_t* function, uint32_t mask);
+WS_API void ws_device_malloc(ws_warp*, const uint64_t* size, uint64_t* result, uint32_t mask);
+WS_API void ws_device_free(ws_warp*, uint32_t site, const uint64_t* pointer, uint32_t mask);
+// Copies the bytes that lanes address (any space) to or from [32][bytes] host memory.
+WS_API void ws_read(ws_warp*, uint32_t site, uint32_t space, const uint64_t* addr, void* out, uint32_t bytes, uint32_t mask);
+WS_API void ws_write(ws_warp*, uint32_t site, uint32_t space, const uint64_t* addr, const void* in, uint32_t bytes, uint32_t mask);
+WS_API uint64_t ws_clock(ws_warp*);          // %clock64: monotonic, a lower bound of progress
+WS_API uint64_t ws_globaltimer(ws_warp*);    // ns
+// cooperative_groups grid sync reads %envreg1/2 as the address of a barrier word pair in global memory
+WS_API uint64_t ws_envreg(ws_warp*, uint32_t index);
