@@ -1,0 +1,253 @@
+"""Whole programs with nvcc: .cu, .cpp and .c sources -> an executable that runs on the emulator.
+
+The executable keeps the kernels as PTX and calls warpsmith's own CUDA runtime (``cudart/``) where an ordinary
+one would call NVIDIA's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..chips import DEFAULT, Chip, load
+from ..errors import (
+    CompileError,
+    LinkError,
+    MissingToolError,
+    NoMainError,
+    OutOfMemoryError,
+    UnsupportedApiError,
+    UsageError,
+)
+from . import cache as caches
+from . import recorded
+from .base import Artifact
+from .options import Options, check_sources
+from .toolkit import Toolkit, host_compiler, host_compiler_identity, toolkit
+
+CUDART = Path(__file__).resolve().parent.parent / "cudart" / "libwarpsmith_cudart.so"
+
+#: Said before each step that takes time: "compiling saxpy.cu".
+Progress = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class ProgramFile:
+    """A built program."""
+
+    path: Path
+    log: str  # warnings, in the compiler's own words
+    cached: bool  # nothing had to be compiled
+    seconds: float
+
+
+def build(
+    options: Options, chip: Chip | str = DEFAULT, progress: Progress = lambda step: None, jobs: int = 2
+) -> ProgramFile:
+    """Compile and link; both are remembered in the cache."""
+    start = time.perf_counter()
+    chip = load(chip) if isinstance(chip, str) else chip
+    if not options.sources:
+        raise UsageError("no source file given")
+    check_sources(options.sources)
+    if options.relocatable and sum(source.endswith(".cu") for source in options.sources) > 1:
+        raise UsageError(
+            "-rdc=true with several .cu files is not supported yet: device code is not linked across files;"
+            " put what calls each other into one .cu file, or include it"
+        )
+    kit = toolkit()
+    host_compiler()
+    with ThreadPoolExecutor(jobs) as pool:
+        units = list(pool.map(lambda source: _compile(source, options, chip, kit, progress), options.sources))
+    path, linked = _link([unit.path for unit in units], [unit.key for unit in units], options, progress)
+    log = "\n".join(unit.log for unit in units if unit.log)
+    cached = all(unit.cached for unit in units) and not linked
+    return ProgramFile(path, log, cached, time.perf_counter() - start)
+
+
+def ptx(source: str, options: Options, chip: Chip | str = DEFAULT, progress: Progress = lambda step: None) -> Artifact:
+    """The PTX of one .cu file, compiled by nvcc: for sources that NVRTC does not take (host code in the same file)."""
+    start = time.perf_counter()
+    chip = load(chip) if isinstance(chip, str) else chip
+    check_sources([source], (".cu",))
+    kit = toolkit()
+    unit = _compile(source, options, chip, kit, progress, kind="ptx")
+    text = unit.path.read_text()
+    version = kit.version("nvidia-cuda-nvcc")
+    return Artifact(
+        text, chip.target, source, f"nvcc {version}", unit.log, {}, unit.cached, time.perf_counter() - start
+    )
+
+
+# ---- compiling -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Unit:
+    path: Path
+    key: str
+    log: str
+    cached: bool
+
+
+def _compile(
+    source: str, options: Options, chip: Chip, kit: Toolkit, progress: Progress, kind: str = "object"
+) -> _Unit:
+    store = caches.default_cache()
+    arch = chip.target.replace("sm_", "compute_")
+    flags = _flags(source, options, arch, kind)
+    command = [str(kit.nvcc), "-ccbin", host_compiler(), *flags, source]
+    versions = [
+        kit.version(part) for part in ("nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt", "nvidia-cuda-cccl")
+    ]
+    surroundings = [
+        os.environ.get(name, "") for name in ("NVCC_APPEND_FLAGS", "NVCC_PREPEND_FLAGS", "CPATH", "CPLUS_INCLUDE_PATH")
+    ]
+    key = caches.key(
+        kind, os.getcwd(), Path(source).read_bytes(), host_compiler_identity(), *versions, *surroundings, *command
+    )
+    trusted = ("/usr/", f"{kit.root}/")
+    if (found := recorded.recall(store, key, trusted)) and (path := store.find_file(kind, found.name)):
+        return _Unit(path, found.name, found.log, True)
+    progress(f"compiling {source}")
+    since = time.time()
+    with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
+        made, deps = Path(folder) / "out", Path(folder) / "deps"
+        log = _run([*command, "-MD", "-MF", str(deps), "-o", str(made)], source)
+        read = recorded.dependencies(deps)
+        name = caches.key(key, *(Path(file).read_bytes() for file in read if not file.startswith(trusted)))
+        path = store.store_file(kind, name, made)
+    recorded.record(store, key, read, trusted, recorded.Result(name, log), since)
+    return _Unit(path, name, log, False)
+
+
+def _flags(source: str, options: Options, arch: str, kind: str) -> list[str]:
+    given = options.compile
+    if source.endswith(".c"):  # a C++ standard means nothing to C
+        given = [option for option in given if not option.startswith("-std=c++")]
+    flags = ["-Wno-deprecated-gpu-targets", "-allow-unsupported-compiler", *given]
+    if "-G" not in given:
+        flags.append("-lineinfo")
+    if kind == "ptx":
+        return ["-ptx", f"-arch={arch}", *flags]
+    # PTX only: nothing of a real chip's machine code is wanted.
+    return ["-c", "-cudart", "none", "-gencode", f"arch={arch},code={arch}", "--no-compress", *flags]
+
+
+def _run(command: Sequence[str], what: str) -> str:
+    """Run a compiler; its text, whether it was content or not, is for the user and stays as it is."""
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
+    log = (done.stdout + done.stderr).strip("\n")
+    if done.returncode == 0:
+        return log
+    if done.returncode < 0 or "Killed" in log or "out of memory" in log:
+        raise OutOfMemoryError(f"the compiler was killed while compiling {what}: most likely it ran out of memory")
+    if found := re.search(r"^nvcc fatal +: (.*)$", log, re.MULTILINE):
+        raise UsageError(f"nvcc: {found[1]}")
+    raise CompileError(log)
+
+
+# ---- linking -------------------------------------------------------------------------------------------
+
+
+def _link(objects: list[Path], keys: list[str], options: Options, progress: Progress) -> tuple[Path, bool]:
+    """The program and whether it had to be linked."""
+    if not CUDART.exists():
+        raise MissingToolError(
+            f"warpsmith's CUDA runtime is not built ({CUDART});"
+            " install the package again, or call ./ws in its repository"
+        )
+    store = caches.default_cache()
+    given = [_stamp(option) for option in options.link]
+    key = caches.key("program", host_compiler_identity(), str(CUDART), *given, *keys)
+    if path := store.find_file("program", key):
+        return path, False
+    progress("linking")
+    with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
+        made = Path(folder) / "program"
+        command = [
+            host_compiler(), "-o", str(made), *map(str, objects), *options.link,
+            str(CUDART), f"-Wl,-rpath,{CUDART.parent}", "-lpthread", "-ldl",
+        ]  # fmt: skip
+        done = subprocess.run(
+            command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}
+        )
+        if done.returncode:
+            raise _link_failure(done.stdout + done.stderr, objects, options.sources)
+        return store.store_file("program", key, made), True
+
+
+def _stamp(option: str) -> str:
+    """A link option, and for a file its state."""
+    if not option.startswith("-") and os.path.exists(option):
+        stat = os.stat(option)
+        return f"{os.path.realpath(option)} {stat.st_size} {stat.st_mtime_ns}"
+    return option
+
+
+_UNDEFINED = re.compile(r"undefined reference to [`'](?P<name>[^'`]+)'")
+_NO_LIBRARY = re.compile(r"cannot find -l:?(?P<name>[\w.+-]+)")
+# Names of NVIDIA's host libraries; lower-case prefix, then a capital.
+_API = re.compile(
+    r"^(?:cuda|cu|cublas|cublasLt|cufft|curand|cusparse|cusolver\w\w|cudnn|nccl|nvtx|nvml)[A-Z_]\w*$|^__cuda\w+$"
+)
+_CUDA_LIBRARIES = frozenset(
+    "cuda cublas cublasLt cufft curand cusparse cusolver cudnn nccl nvToolsExt nvrtc nvidia-ml".split()
+)
+
+
+def _link_failure(log: str, objects: list[Path], sources: list[str]) -> Exception:
+    """Say in the user's words what the linker said in its own."""
+    missing = list(dict.fromkeys(_UNDEFINED.findall(log)))
+    if missing == ["main"]:
+        return NoMainError(
+            f"{', '.join(sources)}: there is no main function, so there is no program to run; to launch kernels"
+            " from Python: warpsmith.device().compile(open('file.cu').read())['kernel'](grid, block, arrays...)"
+        )
+    api = [name for name in missing if _API.match(name)]
+    if api:
+        where = _first_use(api[0], sources)
+        names = " and ".join([", ".join(api[:-1]), api[-1]] if len(api) > 1 else api)
+        return UnsupportedApiError(f"{where}uses {names}, which warpsmith's CUDA runtime does not have yet")
+    if missing_library := _NO_LIBRARY.search(log):
+        name = missing_library["name"]
+        if name in _CUDA_LIBRARIES:
+            return UnsupportedApiError(f"the program needs NVIDIA's library {name}, which warpsmith does not have yet")
+        return LinkError(f"the library {name} (-l{name}) was not found; give its folder with -L")
+    if missing:
+        readable = [_demangle(name) for name in missing[:5]]
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        return LinkError(
+            f"{', '.join(sources)}: declared and used but nowhere defined: {', '.join(readable)}{more};"
+            " is a source file or a library missing?"
+        )
+    if doubled := re.search(r"multiple definition of [`'](?P<name>[^'`]+)'", log):
+        return LinkError(f"{', '.join(sources)}: {_demangle(doubled['name'])} is defined more than once")
+    for path, source in zip(objects, sources, strict=True):
+        log = log.replace(str(path), source)
+    return LinkError(log.strip())
+
+
+def _first_use(name: str, sources: Sequence[str]) -> str:
+    """Where the name first stands, as "prog.cu:12: ", or the file, or nothing."""
+    word = re.compile(rf"\b{re.escape(name)}\b")
+    for source in sources:
+        for number, line in enumerate(Path(source).read_text(errors="replace").splitlines(), 1):
+            if word.search(line):
+                return f"{source}:{number}: "
+    return f"{sources[0]}: " if len(sources) == 1 else ""
+
+
+def _demangle(name: str) -> str:
+    tool = shutil.which("c++filt")
+    if not tool or not name.startswith("_Z"):
+        return name
+    return subprocess.run([tool, name], capture_output=True, text=True).stdout.strip() or name
