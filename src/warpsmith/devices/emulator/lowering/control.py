@@ -273,6 +273,12 @@ def lower_hint(f: FunctionLowering, i: Instruction) -> None:
     """
 
 
+@lowers("$param")
+def lower_param_move(f: FunctionLowering, i: Instruction) -> None:
+    """What inline.py makes of ld.param and st.param around an expanded call: a move."""
+    f.dst(i.operands[0], f.src(i.operands[1], i.type), signed=i.type[0] == "s")
+
+
 # ---- calls --------------------------------------------------------------------------------------------
 
 

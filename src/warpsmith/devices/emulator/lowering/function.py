@@ -20,7 +20,8 @@ from ....ptx.ast import TYPE_BITS, Function, Imm, Instruction, Module, Not, Oper
 from .. import abi
 from ..ir import BITS, LANES, Builder, Val, const, fconst
 from . import Handler, Unsupported, handlers
-from .plan import Unit, plan
+from .inline import expand_calls
+from .plan import Unit, branch_around, plan
 from .special import special_register
 
 
@@ -122,7 +123,8 @@ class FunctionLowering:
     ctx = "%w"
 
     def __init__(self, kernel: KernelLowering, function: Function) -> None:
-        self.kernel, self.function, self.module = kernel, function, kernel.module
+        self.kernel, self.module = kernel, kernel.module
+        self.function = expand_calls(kernel.module, branch_around(function))
         self.b = Builder()
         self.b.declared = kernel.declared
         self.entry: list[str] = []  # allocas and set-up

@@ -15,7 +15,7 @@ MEETING = frozenset({"shfl", "vote", "match", "redux", "elect", "ldmatrix", "stm
 #: Opcodes after which a parked group goes on: in such code they end a unit.
 PARKING = frozenset({"bar", "barrier"})
 #: Opcodes that cannot be predicated lane by lane: ``@p call`` becomes a branch around the call.
-BRANCHING = frozenset({"bar", "barrier", "call"})
+BRANCHING = frozenset({"bar", "barrier", "call", "brx"})
 
 
 @dataclass(slots=True)
