@@ -450,9 +450,14 @@ class FunctionLowering:
             self.b.line(f"br i1 {out.name}, label %{spent}, label %{go}, !prof !1")
             self.b.label(spent)
             site = self.site(self.unit.instructions[-1]) if self.unit.instructions else 0
-            r = self.runtime("ws_yield", "i32", "ptr %w", "ptr %g", f"i32 {rank}", f"i32 {self.active.name}", f"i32 {site}")
-            assert r is not None
-            self.switch(r)
+            where = ("ptr %w", "ptr %g", f"i32 {rank}", f"i32 {self.active.name}", f"i32 {site}")
+            if self.unit.waits:
+                r = self.runtime("ws_yield", "i32", *where)
+                assert r is not None
+                self.switch(r)
+            else:
+                self.runtime("ws_rest", "void", *where)
+                self.b.line(f"br label %{go}")
             self.b.label(go)
         if not self.unit.parted:
             self.b.line(f"br label %b{rank}")
@@ -489,7 +494,7 @@ class FunctionLowering:
         if self.function.is_entry and self.unit.parted:
             self.runtime("ws_exit", "void", "ptr %w", f"i32 {self.active.name}")
         if not self.unit.parted:
-            self.b.line("ret void")  # of an entry: the runtime takes it as the exit of all lanes
+            self.b.line("br label %finish")  # of an entry: the runtime takes it as the exit of all lanes
             return
         r = self.runtime("ws_next", "i32", "ptr %w", "ptr %g")
         assert r is not None
@@ -498,7 +503,7 @@ class FunctionLowering:
     # ---- the whole function ----------------------------------------------------------------------
     def lower(self) -> str:
         """The IR text of the function."""
-        planned = plan(self.function)
+        planned = plan(self.function, self.module)
         units, self.exit_ranks = planned.units, planned.exits
         self.assign_slots(units, planned.uniform)
         table = handlers()
@@ -507,12 +512,12 @@ class FunctionLowering:
             self.lower_unit(unit, table)
         lines = body_builder.lines
         head = self.prologue(len(units))
-        tail = ["dispatch:", "  %rank = load i32, ptr %next, align 4", "  switch i32 %rank, label %finish ["]
+        tail = []
         if self.may_dispatch:
+            tail += ["dispatch:", "  %rank = load i32, ptr %next, align 4", "  switch i32 %rank, label %finish ["]
             tail += [f"    i32 {u.rank}, label %b{u.rank}" for u in units]
-            tail += ["  ]", "finish:", "  ret void"]
-        else:
-            tail = []
+            tail += ["  ]"]
+        tail += ["finish:", "  store ptr %outer, ptr %top.p, align 8", "  ret void"]
         self.kernel.frame[self.function.name] = self.local_size
         biggest = max((len(u.instructions) for u in units), default=0)
         self.kernel.stack[self.function.name] = self.file_size + min(256 * biggest, 1 << 20) + 8192
@@ -540,10 +545,17 @@ class FunctionLowering:
         put("frontier", "i32 -1")
         put("waiting", "i32 0")
         put("parked", "i32 0")
+        put("turn", "i32 0")
+        put("streak", "i32 0")
         put("ranks", f"i32 {ranks}")
         put("state", "ptr %regs")
         put("state_size", f"i32 {self.file_size}")
         put("wait", "ptr %wait")
+        # Activations are linked, so that the state of a waiting warp is that of its callers too.
+        out.append(f"  %top.p = getelementptr i8, ptr %w, i64 {abi.WARP_FIELDS['top'][0]}")
+        out.append("  %outer = load ptr, ptr %top.p, align 8")
+        put("outer", "ptr %outer")
+        out.append("  store ptr %g, ptr %top.p, align 8")
         if self.may_dispatch:
             out.append(f"  call void @llvm.memset.p0.i64(ptr align 64 %wait, i8 0, i64 {4 * ranks}, i1 false)")
             self.b.declare("llvm.memset.p0.i64", "declare void @llvm.memset.p0.i64(ptr, i8, i64, i1)")
