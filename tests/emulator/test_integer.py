@@ -33,14 +33,14 @@ def clamp32(v: int) -> int:
 
 
 def truncated(a: int, b: int) -> int:
-    """Quotient rounded towards zero; what GPUs give for a zero divisor."""
+    """Quotient rounded towards zero; all ones for a zero divisor, as GPUs have it."""
     if b == 0:
         return -1
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def rest(a: int, b: int) -> int:
-    return a - b * truncated(a, b)
+    return a - b * truncated(a, b) if b else -1
 
 
 def halves(function: Oracle, t: str) -> Oracle:
@@ -91,17 +91,8 @@ for t in WORDS:
         case(f"mul.wide.{t} $d, $a, $b;", f"{t} {t}", w, on_values(t, lambda a, b: a * b))
         case(f"mad.wide.{t} $d, $a, $b, $c;", f"{t} {t} {w}", w, lambda a, b, c, t=t: value(t, a) * value(t, b) + c)
     # Divisors that are known when compiling take other paths.
-    for n in (
-        1,
-        3,
-        7,
-        10,
-        16,
-        100,
-        1 << (width(t) - 2),
-        (1 << (width(t) - 1)) - 1,
-        *((-1, -2, -5) if t[0] == "s" else ()),
-    ):
+    top = 1 << (width(t) - 1)
+    for n in [0, 1, 3, 7, 10, 16, 100, top // 2, top - 1] + [-1, -2, -5] * (t[0] == "s"):
         case(f"div.{t} $d, $a, {n};", t, t, on_values(t, lambda a, n=n: truncated(a, n)))
         case(f"rem.{t} $d, $a, {n};", t, t, on_values(t, lambda a, n=n: rest(a, n)))
 
@@ -196,6 +187,19 @@ def mad_chain(t: str, a: int, b: int, c: int, e: int) -> tuple[int, int, int]:
     return first, second, second >> width(t)
 
 
+# On hardware the flag after sub.cc says that there was no borrow; mixed chains show it.
+case(
+    "sub.cc.u32 $d, $a, $b; addc.u32 $d1, $c, $e;",
+    "u32 u32 u32 u32",
+    "u32 u32",
+    lambda a, b, c, e: (a - b, c + e + (a >= b)),
+)
+case(
+    "add.cc.u32 $d, $a, $b; subc.u32 $d1, $c, $e;",
+    "u32 u32 u32 u32",
+    "u32 u32",
+    lambda a, b, c, e: (a + b, c - e - 1 + (a + b >> 32)),
+)
 # 256-bit product of 64-bit numbers in 32-bit words, as compilers write it.
 case(
     "mul.lo.u32 $d, $a, $c; mul.hi.u32 $d1, $a, $c; mad.lo.cc.u32 $d1, $b, $c, $d1; madc.hi.u32 $d2, $b, $c, 0;"

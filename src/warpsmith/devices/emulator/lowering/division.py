@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def quotient(f: FunctionLowering, a: Val, b: Val, signed: bool) -> Val:
-    """a / b, truncated.  All ones where b is 0, the smallest integer for itself over -1, as GPUs have it."""
+    """a / b, truncated.
+
+    The PTX ISA leaves open what a zero divisor gives; on GPUs it is all ones, of the remainder too.  The
+    smallest integer over -1 is itself.
+    """
     d = number(b)
     if d is not None:
         return quotient_by_constant(f, a, d, b, signed)
@@ -30,17 +34,17 @@ def quotient(f: FunctionLowering, a: Val, b: Val, signed: bool) -> Val:
 
 
 def remainder(f: FunctionLowering, a: Val, b: Val, signed: bool) -> Val:
-    """a - b * (a / b).  The dividend where b is 0."""
+    """a - b * (a / b); all ones where b is 0."""
     d = number(b)
-    if d is not None and (d & (d - 1)) == 0 and d > 0 and not signed:
-        return f.b.op("and", a, const(d - 1, a.ty))
+    if d is None:
+        zero = f.b.cmp("eq", b, const(0, b.ty))
+        q = divide_safely(f, a, guarded(f.b, a, b, zero, signed), signed)
+        return f.b.select(zero, const(-1, a.ty), f.b.op("sub", a, f.b.op("mul", q, b)))
     if d == 0:
-        return a
-    if d is not None:
-        q = quotient_by_constant(f, a, d, b, signed)
-    else:
-        q = divide_safely(f, a, guarded(f.b, a, b, f.b.cmp("eq", b, const(0, b.ty)), signed), signed)
-    return f.b.op("sub", a, f.b.op("mul", q, b))
+        return const(-1, a.ty)
+    if d > 0 and d & (d - 1) == 0 and not signed:
+        return f.b.op("and", a, const(d - 1, a.ty))
+    return f.b.op("sub", a, f.b.op("mul", quotient_by_constant(f, a, d, b, signed), b))
 
 
 def quotient_by_constant(f: FunctionLowering, a: Val, d: int, b: Val, signed: bool) -> Val:

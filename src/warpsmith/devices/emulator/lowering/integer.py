@@ -83,26 +83,33 @@ def add_sub(f: FunctionLowering, i: Instruction) -> None:
 
 @lowers("addc", "subc")
 def carry_chain(f: FunctionLowering, i: Instruction) -> None:
-    """add.cc, addc, addc.cc and the same for sub, where the flag is the borrow."""
+    """add.cc, addc, addc.cc and the same for sub.
+
+    As on hardware a - b is a + ~b + 1, so after sub.cc the flag is set where there is *no* borrow (one can
+    tell by using addc after sub.cc).
+    """
     accept(i, CARRYING, {"cc"})
     a, b = sources(f, i, i.type, i.type)
     carry_in = f.carry() if i.opcode[-1] == "c" else None
-    total, carry_out = add_with_carry(f.b, i.opcode[:3], a, b, carry_in)
+    if i.opcode[:3] == "add":
+        total, carry_out = add_with_carry(f.b, a, b, carry_in)
+    elif carry_in is None:
+        total, carry_out = f.b.op("sub", a, b), f.b.cmp("uge", a, b)
+    else:
+        total, carry_out = add_with_carry(f.b, a, f.b.op("xor", b, const(-1, b.ty)), carry_in)
     f.dst(i.operands[0], total)
     if i.has("cc"):
         f.set_carry(carry_out)
 
 
-def add_with_carry(b: Builder, op: str, x: Val, y: Val, carry: Val | None) -> tuple[Val, Val]:
-    """x +- y +- carry, and the carry or borrow out of it."""
-    total = b.op(op, x, y)
-    out = b.cmp("ult", total, x) if op == "add" else b.cmp("ult", x, y)
+def add_with_carry(b: Builder, x: Val, y: Val, carry: Val | None) -> tuple[Val, Val]:
+    """x + y + carry, and the carry out of it."""
+    total = b.op("add", x, y)
+    out = b.cmp("ult", total, x)
     if carry is None:
         return total, out
-    step = b.cast("zext", carry, x.ty)
-    after = b.op(op, total, step)
-    again = b.cmp("ult", after, total) if op == "add" else b.cmp("ult", total, step)
-    return after, b.op("or", out, again)
+    after = b.op("add", total, b.cast("zext", carry, x.ty))
+    return after, b.op("or", out, b.cmp("ult", after, total))
 
 
 # ---- products --------------------------------------------------------------------------------------
@@ -129,7 +136,7 @@ def multiply_add_carry(f: FunctionLowering, i: Instruction) -> None:
     accept(i, CARRYING, {"lo", "hi", "cc"})
     a, b, c = sources(f, i, i.type, i.type, i.type)
     carry_in = f.carry() if i.opcode == "madc" else None
-    total, carry_out = add_with_carry(f.b, "add", product(f, i, a, b), c, carry_in)
+    total, carry_out = add_with_carry(f.b, product(f, i, a, b), c, carry_in)
     f.dst(i.operands[0], total)
     if i.has("cc"):
         f.set_carry(carry_out)
