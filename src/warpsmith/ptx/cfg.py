@@ -106,11 +106,11 @@ def build(function: Function) -> Cfg:
     _connect(function, blocks)
     private = _copy_exits(blocks)
     _add_latches(blocks)
-    copies = frozenset(private.values())
+    copies = {copy for those in private.values() for copy in those}
     order: list[int] = []
     for b in _order(blocks):
         if b not in copies:
-            order += [b, private[b]] if b in private else [b]
+            order += [b, *private.get(b, ())]
     return _finish(blocks, order)
 
 
@@ -157,17 +157,18 @@ def _connect(function: Function, blocks: list[Block]) -> None:
             block.successors.append(block.index + 1)
 
 
-def _copy_exits(blocks: list[Block]) -> dict[int, int]:
-    """Give every block that goes on to one that only leaves a copy of it; block -> copy."""
-    private = {}
+def _copy_exits(blocks: list[Block]) -> dict[int, list[int]]:
+    """Give every block that goes on to one that only leaves a copy of that; block -> copies."""
+    private: dict[int, list[int]] = {}
     for block in list(blocks):
-        last = block.terminator
-        leaving = [t for t in block.successors if blocks[t].only_leaves]
-        if leaving and (last is None or last.opcode != "brx"):
-            copy = Block(len(blocks), blocks[leaving[0]].instructions)
-            blocks.append(copy)
-            block.successors = [copy.index if t in leaving else t for t in block.successors]
-            private[block.index] = copy.index
+        if (last := block.terminator) is not None and last.opcode == "brx":
+            continue
+        for target in dict.fromkeys(block.successors):
+            if blocks[target].only_leaves:
+                copy = Block(len(blocks), blocks[target].instructions)
+                blocks.append(copy)
+                block.successors = [copy.index if t == target else t for t in block.successors]
+                private.setdefault(block.index, []).append(copy.index)
     return private
 
 

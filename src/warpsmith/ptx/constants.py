@@ -17,7 +17,7 @@ _LITERAL = re.compile(
     | 0[bB](?P<bin>[01]++)U?
     | (?P<float>(?:\d++\.\d*+|\d++(?=[eE]))(?:[eE][+-]?\d++)?)
     | 0(?P<oct>[0-7]++)U?
-    | (?P<dec>\d++)U?
+    | (?P<dec>0|[1-9]\d*+)U?
     )(?![\w.$])""",
     re.VERBOSE | re.ASCII,
 )
@@ -75,19 +75,41 @@ def literal(src: Source, pos: int) -> tuple[Const, int]:
         if src.text[pos : pos + 1].isdigit():
             src.error(pos, f"malformed number {src.found(pos)}")
         src.expected(pos, "a number")
+    value = _value(match)
+    if value is None:
+        src.error(pos, f"number {src.found(pos)} does not fit in 64 bits")
+    return value, match.end()
+
+
+def simple(text: str) -> Const | None:
+    """A text that is nothing but a number, perhaps with a minus sign; None for everything else."""
+    text = text.strip()
+    minus = text.startswith("-")
+    match = _LITERAL.fullmatch(text, minus)
+    value = _value(match) if match else None
+    return negated(value) if minus and value else value
+
+
+def _value(match: re.Match[str]) -> Const | None:
     kind = match.lastgroup
     assert kind is not None
     digits = match[kind]
     if len(digits) > _MAX_DIGITS:
-        src.error(pos, f"number of {len(digits)} digits is too long")
+        return None
     if kind in ("f32", "f64"):
-        return Const(kind, int(digits, 16)), match.end()
+        return Const(kind, int(digits, 16))
     if kind == "float":
-        return of_float(float(digits)), match.end()
+        return of_float(float(digits))
     value = int(digits, _BASES[kind])
     if value >= _WORD:
-        src.error(pos, f"number {src.found(pos)} does not fit in 64 bits")
-    return Const("u" if match[0][-1] == "U" or value >> 63 else "s", value), match.end()
+        return None
+    return Const("u" if match[0][-1] == "U" or value >> 63 else "s", value)
+
+
+def negated(a: Const) -> Const:
+    if not a.is_int:
+        return Const(a.kind, a.value ^ (1 << (31 if a.kind == "f32" else 63)))
+    return Const("s", -a.value) if a.value <= 1 << 63 else of_int(-a.value, True)
 
 
 def expression(src: Source, pos: int, depth: int = 0, least: int = 1) -> tuple[Const, int]:
@@ -140,13 +162,11 @@ def _apply_unary(src: Source, pos: int, op: str, a: Const) -> Const:
         return of_int(int(_finite(src, pos, a)), "u" in op)
     if op == "!":
         return Const("s", int(not a.number()))
+    if op == "-":
+        return negated(a)
     if not a.is_int:
-        if op == "~":
-            src.error(pos, "'~' needs an integer constant")
-        return Const(a.kind, a.value ^ (1 << (31 if a.kind == "f32" else 63)))
-    if op == "~":
-        return of_int(~a.value, a.kind == "u")
-    return Const("s", -a.value) if a.value <= 1 << 63 else of_int(-a.value, True)
+        src.error(pos, "'~' needs an integer constant")
+    return of_int(~a.value, a.kind == "u")
 
 
 def _finite(src: Source, pos: int, a: Const) -> int | float:

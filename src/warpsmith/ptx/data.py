@@ -15,8 +15,9 @@ from .source import NAME, Source
 STATE_SPACES = frozenset(("global", "const", "shared", "local", "param"))
 _VECTORS = {"v2": 2, "v4": 4, "v8": 8}
 _OPAQUE = frozenset(("texref", "samplerref", "surfref"))
-_INTEGERS = re.compile(r"\s*+-?(?:0|[1-9]\d{0,17})(?:\s*+,\s*+-?(?:0|[1-9]\d{0,17}))*+\s*+", re.ASCII)
-_MAX_INIT = 1 << 28
+#: A list in braces of what may be plain numbers.
+_FLAT = re.compile(r"\s*+\{([-\w.,\s]++)\}", re.ASCII)
+_MAX_INIT = 1 << 26
 _MAX_DIMS = 16
 
 
@@ -158,31 +159,33 @@ def _initialise(src: Source, pos: int, variable: Variable) -> int:
     image = _Image(src, variable)
     if src.peek(pos) != "{":
         pos = image.item(pos, 0)
-    elif (end := src.text.find("}", pos)) > 0 and (flat := _flat(src, src.skip(pos) + 1, end, variable)) is not None:
-        image.data, pos = flat, end + 1
-        image.check(len(flat), pos)
+    elif (flat := _FLAT.match(src.text, pos)) and (values := _flat(flat[1], image, pos)) is not None:
+        image.data, pos = values, flat.end()
     else:
         pos = image.braces(src.skip(pos) + 1, 0, 0)
     variable.init = bytes(image.data)
+    src.initial_bytes += len(image.data)
     variable.relocs = image.addresses(pos)
     if variable.dims and variable.dims[0] is None:
         variable.dims = (-(-len(image.data) // max(variable.row, 1)), *variable.dims[1:])
     return pos
 
 
-def _flat(src: Source, pos: int, end: int, variable: Variable) -> bytearray | None:
-    """The common case fast: a plain list of decimal integers in one pair of braces."""
-    if TYPE_BITS[variable.type] < 8 or not variable.type[1:].isdigit() or variable.type[0] == "f":
-        return None
-    match = _INTEGERS.fullmatch(src.text, pos, end)
-    if match is None:
-        return None
-    size = TYPE_BITS[variable.type] // 8
-    mask = (1 << size * 8) - 1
-    values = [int(v) & mask for v in src.text[pos:end].split(",")]
-    if size == 1:
-        return bytearray(values)
-    return bytearray(b"".join(v.to_bytes(size, "little") for v in values))
+def _flat(text: str, image: _Image, pos: int) -> bytearray | None:
+    """The common case fast: a plain list of numbers; None if it is anything else."""
+    parts = text.split(",")
+    if len(parts) > 1 and not parts[-1].strip():
+        parts.pop()
+    known: dict[str, bytes] = {}
+    for part in set(parts):
+        value = constants.simple(part)
+        if value is None:
+            return None
+        known[part] = image.encode(value, pos)
+    limit = image.strides[0]
+    if limit is not None and len(parts) * image.size > limit:
+        return None  # the slow way knows which one is too many
+    return bytearray(b"".join([known[part] for part in parts]))
 
 
 def _opaque(src: Source, pos: int, variable: Variable) -> int:
@@ -238,7 +241,7 @@ class _Image:
         limit = self.strides[0]
         if limit is not None and end > limit:
             self.src.error(pos, f"'{self.variable.name}' has {limit} bytes but its initialiser is longer")
-        if end > _MAX_INIT:
+        if self.src.initial_bytes + end > _MAX_INIT:
             self.src.error(pos, f"initialiser of '{self.variable.name}' is too large")
 
     def braces(self, pos: int, offset: int, depth: int) -> int:
@@ -297,7 +300,7 @@ class _Image:
         if src.peek(end) == "(" and value.is_int:  # 0xff00(symbol): some bits of an address
             end = self._address(src.skip(end) + 1, offset, value.value)
             return src.expect(end, ")")
-        self._put(offset, self._encode(value, pos), pos)
+        self._put(offset, self.encode(value, pos), pos)
         return end
 
     def _address(self, pos: int, offset: int, mask: int | None) -> int:
@@ -320,7 +323,7 @@ class _Image:
             return 0, pos
         return constants.integer(self.src, pos, "a constant offset")
 
-    def _encode(self, value: Const, pos: int) -> bytes:
+    def encode(self, value: Const, pos: int) -> bytes:
         type_ = self.variable.type
         if type_ in ("f32", "f64"):
             if value.kind == type_:

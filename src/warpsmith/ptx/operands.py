@@ -23,7 +23,7 @@ from .ast import (
     Vec,
 )
 from .scope import Scope
-from .source import Source
+from .source import Source, quoted
 
 _WORD = re.compile(r"[A-Za-z_$%][\w$]*+(?:\.[a-z0-9_]++)?", re.ASCII)
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,17})", re.ASCII)
@@ -60,11 +60,11 @@ class Operands:
         if not isinstance(found, Reg):
             if found is None:
                 self._unknown(pos, name)
-            self.src.error(pos, f"'{name}' is not a register")
+            self.src.error(pos, f"{quoted(name)} is not a register")
         return found
 
     def _unknown(self, pos: int, name: str) -> NoReturn:
-        self.src.error(pos, f"'{name}' is not declared")
+        self.src.error(pos, f"{quoted(name)} is not declared")
 
     def _simple(self, pos: int) -> tuple[Operand, int]:
         """Anything without brackets."""
@@ -102,7 +102,7 @@ class Operands:
             if isinstance(found, Reg) and part and (part[1] == "b" or part[2] in "01"):
                 return Element(found, int(part[2]), part[1]), end
             if found is not None:
-                self.src.error(pos, f"'{base}' has no part '.{suffix}'")
+                self.src.error(pos, f"{quoted(base)} has no part {quoted('.' + suffix)}")
         self._unknown(pos, base)
 
     def _pair(self, first: Reg | Sink, pos: int) -> tuple[Operand, int]:
@@ -117,7 +117,7 @@ class Operands:
             end = self.src.expect(end, "]")
             variable = self.variables.get(symbol.name) or self.module.get(symbol.name)
             if not isinstance(variable, Variable):
-                self.src.error(pos, f"'{symbol.name}' is not an array")
+                self.src.error(pos, f"{quoted(symbol.name)} is not an array")
             return Sym(symbol.name, index * variable.row), end
         offset, end = constants.integer(self.src, pos, "a constant offset")
         return Sym(symbol.name, offset), end
@@ -126,13 +126,15 @@ class Operands:
         src, cache = self.src, self.scope.cache
         items: list[Operand] = []
         end = src.text.find("}", pos)
-        if end < 0:
+        if end < 0 or src.text.find(";", pos, end) >= 0:
             src.error(pos, "'{' without a matching '}'")
         for part in src.text[pos:end].split(","):
             item = cache.get(part)
             if item is None:
+                if src.peek(pos) in ("{", "["):
+                    src.expected(pos, "a register or a constant")
                 item, after = self.parse(pos)
-                if isinstance(item, Vec | Addr | TensorAddr | Pair):
+                if isinstance(item, Pair):
                     src.expected(pos, "a register or a constant")
                 if src.skip(after) != pos + len(part):
                     src.expected(after, "',' or '}'")
@@ -172,7 +174,7 @@ class Operands:
             return Addr(None, address), end
         found, end = self._name(pos, match[0], match.end())
         if not isinstance(found, Reg | Sym):
-            src.error(pos, f"'{match[0]}' cannot be the base of an address")
+            src.error(pos, f"{quoted(match[0])} cannot be the base of an address")
         offset = 0
         if isinstance(found, Sym) and src.peek(end) == "[":
             element, end = self._symbol(found, src.skip(end))

@@ -25,6 +25,8 @@ class Source:
     def __init__(self, text: str, name: str) -> None:
         self.name = name
         self.text = text.rstrip("\0")  # NVRTC and fat binaries end PTX with a zero byte
+        #: Bytes of initial values so far: a few braces can stand for many bytes, so their sum is limited.
+        self.initial_bytes = 0
         self.newlines = [m.start() for m in re.finditer("\n", self.text)]
         self.text = _COMMENT.sub(self._blank, self.text)
         self.newlines = [m.start() for m in re.finditer("\n", self.text)]
@@ -53,8 +55,7 @@ class Source:
         match = _TOKEN.match(self.text, self.skip(pos))
         if match is None:
             return "the end of the text"
-        word = match[0]
-        return f"'{word if len(word) <= 60 else word[:57] + '...'}'"
+        return quoted(match[0])
 
     def expected(self, pos: int, what: str) -> NoReturn:
         pos = self.skip(pos)
@@ -97,6 +98,11 @@ class Source:
         if match is None or match[0][0] != '"':
             self.expected(pos, "a string")
         return re.sub(r"\\(x[0-9a-fA-F]{1,2}|.)", _unescape, match[0][1:-1]), match.end()
+
+
+def quoted(word: str) -> str:
+    """A word of the text as error messages show it."""
+    return f"'{word if len(word) <= 60 else word[:57] + '...'}'"
 
 
 def _unescape(match: re.Match[str]) -> str:
