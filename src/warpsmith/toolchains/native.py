@@ -63,11 +63,16 @@ def present(package: Path = PACKAGE) -> list[Library]:
     return [library for library in LIBRARIES if any((package / library.folder).glob("*.cpp"))]
 
 
-def build(package: Path = PACKAGE, work: Path | None = None, jobs: int = 2) -> list[Path]:
-    """Bring every library up to date; object files are kept in ``work`` for the next time."""
+def build(
+    package: Path = PACKAGE, work: Path | None = None, jobs: int = 0, only: Sequence[Library] | None = None
+) -> list[Path]:
+    """Bring every library (or ``only`` some) up to date; object files are kept in ``work`` for the next time.
+
+    ``jobs``: compilers at once, 0: one a core.  Several processes may do this at the same time."""
     cxx = compiler()
+    jobs = jobs or min(8, len(os.sched_getaffinity(0)))
     work = work or package.parent.parent / "build" / "native"
-    libraries = present(package)
+    libraries = [library for library in present(package) if only is None or library in only]
     with ThreadPoolExecutor(jobs) as pool:
         units = [
             (library, pool.submit(_compile, cxx, source, _flags(package, library), work / library.folder))
@@ -90,10 +95,15 @@ def _compile(cxx: str, source: Path, flags: list[str], folder: Path) -> Path:
     read = _dependencies(deps)
     if target.exists() and read and _up_to_date(target, _digest(command, read)):
         return target
-    scratch = folder / f"{source.stem}.{os.getpid()}.o"
-    _run([*command, "-MD", "-MF", str(deps), "-MT", "x", "-o", str(scratch)])
-    os.replace(scratch, target)
-    _stamp(target).write_text(_digest(command, _dependencies(deps)))
+    scratch, fresh = (folder / f"{source.stem}.{os.getpid()}.{kind}" for kind in ("o", "d"))
+    try:
+        _run([*command, "-MD", "-MF", str(fresh), "-MT", "x", "-o", str(scratch)])
+        os.replace(scratch, target)
+        os.replace(fresh, deps)
+    finally:
+        scratch.unlink(missing_ok=True)
+        fresh.unlink(missing_ok=True)
+    _write(_stamp(target), _digest(command, _dependencies(deps)))
     return target
 
 
@@ -108,6 +118,9 @@ def _link(cxx: str, package: Path, library: Library, objects: list[Path], work: 
     stamp = work / f"{target.name}.stamp"
     digest = _digest(command, [*objects, *needed])
     if target.exists() and stamp.exists() and stamp.read_text() == digest:
+        sources = (package / library.folder).iterdir()
+        if any(source.stat().st_mtime > target.stat().st_mtime for source in sources):
+            os.utime(target)  # newer sources with the same meaning: nobody needs to look again
         return target
     # Never write into a library that a running process has mapped: make a new file and rename it.
     scratch = target.with_name(f"{target.name}.{os.getpid()}")
@@ -116,8 +129,15 @@ def _link(cxx: str, package: Path, library: Library, objects: list[Path], work: 
         os.replace(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
-    stamp.write_text(digest)
+    _write(stamp, digest)
     return target
+
+
+def _write(path: Path, text: str) -> None:
+    """All of it or nothing."""
+    scratch = path.with_name(f"{path.name}.{os.getpid()}")
+    scratch.write_text(text)
+    os.replace(scratch, path)
 
 
 def _run(command: Sequence[str]) -> None:

@@ -58,8 +58,8 @@ struct ws_groups {
   uint8_t* state;           // register file of the activation (deadlock detection compares it)
   uint32_t state_size;
   uint32_t parked;          // number of entries of park[] in use
-  uint32_t turn;            // runtime only: lanes whose turn it is after a yield; 0: smallest rank first
-  uint32_t streak;          // runtime only: yields since the last turn.  Compiled code zeroes both.
+  uint32_t passed;          // runtime only: waiting lanes that spun in vain, after whom others come first
+  uint32_t streak;          // runtime only: yields in a row without giving way.  Compiled code zeroes both.
   struct { uint32_t rank, mask, kind, id, count, site; uint64_t ticket; } park[WS_LANES];
   uint32_t* wait;           // [ranks] masks of the groups that wait, by rank
   ws_groups* outer;         // activation that called this one: its lanes wait for our return
@@ -115,6 +115,9 @@ WS_API uint32_t ws_next(ws_warp*, ws_groups*);
 // A back-edge to `rank` with the budget used up: let other groups, warps and blocks run.
 // site: any instruction of the loop (the branch itself is best), for the report of a deadlock.
 WS_API uint32_t ws_yield(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask, uint32_t site);
+// The same in a loop that waits for nobody: other warps and blocks may run, this group goes on.  Groups that wait
+// behind such a loop must not pass it: the analyses count on it (ptx/divergence.py, rule 2).
+WS_API void ws_rest(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask, uint32_t site);
 // nanosleep and failed try_wait: give way without ending the group's turn at this place.
 WS_API void ws_pause(ws_warp*, ws_groups*, uint32_t nanoseconds, uint32_t site);
 

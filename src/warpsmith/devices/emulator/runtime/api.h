@@ -49,6 +49,11 @@ struct ws_launch_result {
 WS_API int ws_init(const ws_chip*, const ws_options*);     // may be called again to change chip or options between launches
 WS_API const char* ws_last_message();
 WS_API uint64_t ws_malloc(uint64_t bytes, const char* label); // 0: out of memory.  256-byte aligned, guarded, poisoned
+// Memory that host code can use as well, at the same address.  Freed with ws_free.
+WS_API uint64_t ws_malloc_managed(uint64_t bytes, const char* label);
+// Lets kernels use host memory at its own address, until it is unregistered.
+WS_API int ws_register_host(void* host, uint64_t bytes);
+WS_API int ws_unregister_host(void* host);
 WS_API int ws_free(uint64_t address);                      // WS_E_MEMORY: not the start of a live allocation
 WS_API int ws_copy_in(uint64_t to, const void* from, uint64_t bytes);
 WS_API int ws_copy_out(void* to, uint64_t from, uint64_t bytes);
