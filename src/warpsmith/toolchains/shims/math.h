@@ -4,10 +4,10 @@
 // CUDA's <cuda/std/cmath> defines these again, in other words.
 #pragma nv_diag_suppress 47
 #ifndef INFINITY
-#define INFINITY (__builtin_huge_valf())
-#define NAN (__builtin_nanf(""))
-#define HUGE_VAL (__builtin_huge_val())
-#define HUGE_VALF (__builtin_huge_valf())
+#define INFINITY (__int_as_float(0x7f800000))
+#define NAN (__int_as_float(0x7fffffff))
+#define HUGE_VAL (__longlong_as_double(0x7ff0000000000000LL))
+#define HUGE_VALF (__int_as_float(0x7f800000))
 #endif
 #ifndef M_PI
 #define M_E 2.7182818284590452354

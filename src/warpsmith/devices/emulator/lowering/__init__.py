@@ -30,7 +30,7 @@ Handler = Callable[["FunctionLowering", Instruction], None]
 HANDLERS: dict[str, Handler] = {}
 
 #: The files of this folder that register instructions.
-FAMILIES = ("integer", "logic", "compare", "convert", "floating", "half", "memory", "atomics", "warp", "control", "misc")
+FAMILIES = ("integer", "logic", "compare", "convert", "floating", "half", "memory", "atomics", "warp", "control")
 
 
 class Unsupported(Exception):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from ....ptx.ast import TYPE_BITS, Addr, Instruction, Operand, Reg, Sym, Vec
 from .. import abi
 from ..ir import LANES, Val, const
-from . import Unsupported, lowers
+from . import Unsupported, host, lowers
 
 if TYPE_CHECKING:
     from .function import FunctionLowering
@@ -221,6 +221,86 @@ def _first_lane(aty: str) -> str:
 """
 
 
+def _by_lines(f: FunctionLowering, ty: str, n: int, aty: str) -> str:
+    """IR for scattered lanes: up to four times, load a whole 128-byte line and pick from it all lanes that it serves.
+
+    Tiles, strides and broadcasts touch few lines, and a permutation is several times cheaper than a gather.
+    A line never crosses a page, so reading all of it is safe.  What is left after four lines is gathered.
+    """
+    b = f.b
+    b.declare("llvm.x86.avx512.vpermi2var.d.512", "declare <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32>, <16 x i32>, <16 x i32>)")
+    b.declare("llvm.masked.gather.v32i32.v32p0", "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)")
+    low = ", ".join(f"i32 {k}" for k in range(16))
+    high = ", ".join(f"i32 {k}" for k in range(16, 32))
+    both = ", ".join(f"i32 {k}" for k in range(32))
+    narrow = "" if aty == "i32" else "  %l.d = trunc <32 x i64> %l.dw to <32 x i32>\n"
+    dname = "%l.d" if aty == "i32" else "%l.dw"
+    base = "" if aty == "i64" else "  %line = trunc i64 %line.w to i32\n"
+    out = f"""  %as = alloca [32 x {aty}], align 64
+  store <32 x {aty}> %a, ptr %as, align 64
+  %bi = ptrtoint ptr %b to i64
+  %some = icmp ne i32 %mask, 0
+  br i1 %some, label %line.loop, label %nothing
+nothing:
+  ret <32 x {ty}> zeroinitializer
+line.loop:
+  %left = phi i32 [%mask, %run.no], [%rest, %line.more]
+  %acc = phi <32 x i32> [zeroinitializer, %run.no], [%new, %line.more]
+  %k = phi i32 [0, %run.no], [%k1, %line.more]
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %ap = getelementptr {aty}, ptr %as, i32 %lane
+  %a0 = load {aty}, ptr %ap, align {4 if aty == "i32" else 8}
+  %a0.w = {"zext i32 %a0 to i64" if aty == "i32" else "add i64 %a0, 0"}
+  %host = add i64 %bi, %a0.w
+  %aligned = and i64 %host, -128
+  %q0 = inttoptr i64 %aligned to ptr
+  %line.w = sub i64 %aligned, %bi
+{base}  %line.i = insertelement <32 x {aty}> poison, {aty} {"%line" if aty == "i32" else "%line.w"}, i64 0
+  %line.v = shufflevector <32 x {aty}> %line.i, <32 x {aty}> poison, <32 x i32> zeroinitializer
+  {dname} = sub <32 x {aty}> %a, %line.v
+  %l.in = icmp ult <32 x {aty}> {dname}, splat ({aty} 128)
+{narrow}  %idx = lshr <32 x i32> %l.d, splat (i32 2)
+  %w0 = load <16 x i32>, ptr %q0, align 64
+  %q1 = getelementptr i8, ptr %q0, i64 64
+  %w1 = load <16 x i32>, ptr %q1, align 64
+  %idx0 = shufflevector <32 x i32> %idx, <32 x i32> poison, <16 x i32> <{low}>
+  %idx1 = shufflevector <32 x i32> %idx, <32 x i32> poison, <16 x i32> <{high}>
+  %r0 = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %idx0, <16 x i32> %w1)
+  %r1 = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %idx1, <16 x i32> %w1)
+  %picked = shufflevector <16 x i32> %r0, <16 x i32> %r1, <32 x i32> <{both}>
+  %new = select <32 x i1> %l.in, <32 x i32> %picked, <32 x i32> %acc
+  %l.inm = bitcast <32 x i1> %l.in to i32
+  %out = xor i32 %l.inm, -1
+  %rest = and i32 %left, %out
+  %end = icmp eq i32 %rest, 0
+  br i1 %end, label %finish, label %line.more
+line.more:
+  %k1 = add i32 %k, 1
+  %many = icmp eq i32 %k1, 4
+  br i1 %many, label %scattered, label %line.loop
+scattered:
+  %rm = bitcast i32 %rest to <32 x i1>
+  %pi = ptrtoint <32 x ptr> %p to <32 x i64>
+  %pw = and <32 x i64> %pi, splat (i64 -4)
+  %pp = inttoptr <32 x i64> %pw to <32 x ptr>
+  %g = call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> %pp, i32 4, <32 x i1> %rm, <32 x i32> %new)
+  br label %finish
+finish:
+  %word = phi <32 x i32> [%new, %line.loop], [%g, %scattered]
+"""
+    if n == 4:
+        return out + "  ret <32 x i32> %word\n"
+    # The bytes of a lane within its word: from the host address, as lines and words are aligned there.
+    return out + f"""  %hi = ptrtoint <32 x ptr> %p to <32 x i64>
+  %hl = trunc <32 x i64> %hi to <32 x i32>
+  %hb = and <32 x i32> %hl, splat (i32 3)
+  %hs = shl <32 x i32> %hb, splat (i32 3)
+  %hw = lshr <32 x i32> %word, %hs
+  %hr = trunc <32 x i32> %hw to <32 x {ty}>
+  ret <32 x {ty}> %hr
+"""
+
+
 def load_function(f: FunctionLowering, space: str, n: int, v: int) -> str:
     """The IR function that loads ``v`` elements of ``n`` bytes for each lane of a mask."""
     name = f"ld.{space}.{8 * n}x{v}"
@@ -273,7 +353,10 @@ run.yes:
             idx = ", ".join(f"i32 {lane * v + k}" for lane in range(LANES))
             body += f"  %s{k} = shufflevector <{LANES * v} x {ty}> %all, <{LANES * v} x {ty}> poison, <32 x i32> <{idx}>\n"
         body += ret_struct([f"%s{k}" for k in range(v)])
-    body += "run.no:\n" + _first_lane(aty)
+    body += "run.no:\n"
+    if v == 1 and n <= 4 and host.is_x86_with("avx512f"):
+        return f.helper(name, head + body + _by_lines(f, ty, n, aty) + "}\n")
+    body += _first_lane(aty)
     body += f"""  %same = icmp ne <32 x {aty}> %a, %a0.v
   %samem = bitcast <32 x i1> %same to i32
   %differ = and i32 %samem, %mask
