@@ -175,5 +175,5 @@ case ${1-} in
   test) shift && run_tests "$@" ;;
   bench) shift && run_benchmarks "$@" ;;
   # -P: the caller's folder must not provide modules to Python
-  *) exec "$python" -P -m warpsmith "$@" ;;
+  *) WARPSMITH_PROGRAM=$0 exec "$python" -P -m warpsmith "$@" ;;
 esac
