@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ....ptx import cfg as graphs
 from ....ptx import dataflow
-from ....ptx.ast import Function, Guard, Instruction, Label, LabelDef, Statement
+from ....ptx.ast import Function, Guard, Instruction, Label, LabelDef, Module, Statement
 
 #: Opcodes at which lanes wait for each other: in code where lanes may be apart they start a unit, so that a
 #: group can wait there for the others.
@@ -23,7 +23,8 @@ class Unit:
     """A stretch of code without a branch: its rank, and what it knows of the lanes.
 
     ``targets``: ranks of the successors, the branch's own first, the fall-through last.
-    ``parted``: other lanes of the warp may be waiting elsewhere while it runs.
+    ``parted``: other lanes of the warp may be waiting elsewhere while it runs.  ``waits``: it may wait for what
+    other lanes of the warp do elsewhere (a lock, a flag).
     """
 
     rank: int
@@ -32,6 +33,7 @@ class Unit:
     live_in: frozenset[str] = frozenset()
     live_out: frozenset[str] = frozenset()
     parted: bool = False
+    waits: bool = False
 
 
 @dataclass(slots=True)
@@ -74,12 +76,12 @@ def pieces(instructions: list[Instruction], parted: bool) -> list[list[Instructi
     return out
 
 
-def plan(function: Function) -> Plan:
+def plan(function: Function, module: Module) -> Plan:
     """Blocks, in rank order, cut into units; ranks stay in the order of the blocks."""
     function = branch_around(function)
     cfg = graphs.build(function)
     live = dataflow.liveness(function, cfg)
-    lanes = dataflow.uniformity(function, cfg)
+    lanes = dataflow.uniformity(function, cfg, module)
     cut = [pieces(b.instructions, b.index in lanes.parted_blocks) for b in cfg.blocks]
     first: dict[int, int] = {}
     rank = 0
@@ -93,10 +95,11 @@ def plan(function: Function) -> Plan:
         for k in reversed(range(len(parts))):
             before = set(after)
             for i in reversed(parts[k]):
-                before = dataflow.step(i, before)
+                dataflow.step(i, before)
             last = k == len(parts) - 1
             targets = [first[t] for t in b.successors] if last else [first[b.index] + k + 1]
-            todo.append(Unit(first[b.index] + k, parts[k], targets, frozenset(before), frozenset(after), b.index in lanes.parted_blocks))
+            parted, waits = b.index in lanes.parted_blocks, b.index in lanes.waiting_blocks
+            todo.append(Unit(first[b.index] + k, parts[k], targets, frozenset(before), frozenset(after), parted, waits))
             after = before
         units += reversed(todo)
     exits = frozenset(u.rank for u in units if len(u.instructions) == 1 and u.instructions[0].opcode in ("ret", "exit") and u.instructions[0].guard is None)
