@@ -26,9 +26,11 @@ from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
+import pytest
 
 import warpsmith
 from warpsmith.devices.base import Device
+from warpsmith.errors import UnsupportedInstructionError
 from warpsmith.ptx.ast import TYPE_BITS
 
 Array = np.ndarray[Any, Any]
@@ -378,6 +380,18 @@ def check(
         for k, result in enumerate(results[3:]):
             mixed = [(*row[:k], one[k], *row[k + 1 :]) for row in few]
             compare(form, f"operand {k} shared", mixed, [r[: len(few)] for r in result], [expect(row) for row in mixed])
+
+
+def check_refused(form: Form) -> None:
+    """A form that does not exist must be named in one line, not compiled to something else."""
+    inputs = [dtype(t).type(0) for t in form.ins]
+    lanes = [np.full(BLOCK, v) for v in inputs]
+    opcode = re.search(r"[a-z][\w.]*", form.text)
+    assert opcode is not None
+    with pytest.raises(
+        UnsupportedInstructionError, match=f"^kernel form0: {re.escape(opcode[0])} is not implemented, PTX line \\d"
+    ):
+        Forms([form]).run(form, lanes, inputs, np.zeros(BLOCK, np.uint8))
 
 
 def compare(

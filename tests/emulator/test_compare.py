@@ -11,7 +11,7 @@ from collections.abc import Callable
 import ml_dtypes
 import numpy as np
 import pytest
-from harness import Form, Forms, Oracle, check, signed
+from harness import Form, Forms, Oracle, check, check_refused, signed
 
 CASES: dict[Form, Oracle] = {}
 
@@ -253,6 +253,14 @@ case(
     lambda a: int.from_bytes(a.to_bytes(4, "little"), "big"),
 )
 case("{.reg .b128 %q; mov.b128 %q, {$a, $b}; mov.b128 {$d1, $d}, %q;}", "b64 b64", "b64 b64", lambda a, b: (b, a))
+case(
+    "{.reg .v4 .b32 %v; mov.v4.b32 %v, {$a, $b, $c, $e}; mov.v4.b32 {$d3, $d2, $d1, $d}, %v;}",
+    "b32 b32 b32 b32",
+    "b32 b32 b32 b32",
+    lambda a, b, c, e: (e, c, b, a),
+)
+case("{.reg .v2 .f64 %v; mov.v2.f64 %v, {$a, $b}; mov.f64 $d, %v.y;}", "f64 f64", "f64", lambda a, b: b)
+case("mov.v2.b32 {$d, $d1}, {$b, $a};", "b32 b32", "b32 b32", lambda a, b: (b, a))
 case("mov.f32 $d, 0f7FC01234; mov.b32 $d1, $a;", "b32", "f32 b32", lambda a: (0x7FC01234, a))
 case("mov.f64 $d, 0.1; mov.f32 $d1, $a;", "f32", "f64 f32", lambda a: (0x3FB999999999999A, a))
 case("mov.u16 $d, -2; mov.pred $d1, $a;", "pred", "u16 pred", lambda a: (-2, a))
@@ -264,3 +272,81 @@ FORMS = Forms(CASES)
 @pytest.mark.parametrize("form", CASES, ids=str)
 def test_form(form: Form) -> None:
     check(FORMS, form, CASES[form])
+
+
+REFUSED = [
+    Form(
+        "setp.lt.b32 $d, $a, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("pred",),
+    ),
+    Form(
+        "setp.lt.ftz.s32 $d, $a, $b;",
+        (
+            "s32",
+            "s32",
+        ),
+        ("pred",),
+    ),
+    Form(
+        "setp.lt.ftz.bf16 $d, $a, $b;",
+        (
+            "b16",
+            "b16",
+        ),
+        ("pred",),
+    ),
+    Form(
+        "setp.ltu.s32 $d, $a, $b;",
+        (
+            "s32",
+            "s32",
+        ),
+        ("pred",),
+    ),
+    Form(
+        "setp.lt.f16x2 $d, $a, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("pred",),
+    ),
+    Form(
+        "set.lt.u16.f32 $d, $a, $b;",
+        (
+            "f32",
+            "f32",
+        ),
+        ("u16",),
+    ),
+    Form(
+        "set.lt.f16.f16x2 $d, $a, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b16",),
+    ),
+    Form("selp.pred $d, $a, $a, $a;", ("pred",), ("pred",)),
+    Form(
+        "slct.u32.u32 $d, $a, $b, $a;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form("testp.finite.f16 $d, $a;", ("b16",), ("pred",)),
+    Form("copysign.f16 $d, $a, $a;", ("b16",), ("b16",)),
+    Form("mov.b16 $d, {$a, $a, $a, $a};", ("b16",), ("b16",)),
+    Form("mov.v3.b32 $d, $a;", ("b32",), ("b32",)),
+]
+
+
+@pytest.mark.parametrize("form", REFUSED, ids=str)
+def test_refused(form: Form) -> None:
+    check_refused(form)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from harness import Form, Forms, Oracle, check, operand_sets, signed
+from harness import Form, Forms, Oracle, check, check_refused, operand_sets, signed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -242,6 +242,104 @@ FORMS = Forms(CASES)
 @pytest.mark.parametrize("form", CASES, ids=str)
 def test_form(form: Form) -> None:
     check(FORMS, form, CASES[form])
+
+
+REFUSED = [
+    Form(
+        "add.sat.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "sub.s16x2 $d, $a, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+    Form(
+        "mul.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "mul.wide.u64 $d, $a, $b;",
+        (
+            "u64",
+            "u64",
+        ),
+        ("u64",),
+    ),
+    Form(
+        "add.rn.s32 $d, $a, $b;",
+        (
+            "s32",
+            "s32",
+        ),
+        ("s32",),
+    ),
+    Form(
+        "add.cc.u16 $d, $a, $b;",
+        (
+            "u16",
+            "u16",
+        ),
+        ("u16",),
+    ),
+    Form(
+        "mad.lo.sat.s32 $d, $a, $b, $b;",
+        (
+            "s32",
+            "s32",
+        ),
+        ("s32",),
+    ),
+    Form(
+        "min.relu.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form("abs.u32 $d, $a;", ("u32",), ("u32",)),
+    Form(
+        "mul24.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "dp2a.s32.s32 $d, $a, $b, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+    Form(
+        "sad.b32 $d, $a, $b, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+]
+
+
+@pytest.mark.parametrize("form", REFUSED, ids=str)
+def test_refused(form: Form) -> None:
+    check_refused(form)
 
 
 DIVISIONS = [form for form in CASES if form.text[:3] in ("div", "rem") and len(form.ins) == 2]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from harness import Form, Forms, Oracle, check, signed
+from harness import Form, Forms, Oracle, check, check_refused, signed
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from warpsmith.devices.emulator.lowering.logic import formula
+from warpsmith.devices.emulator.lowering import handlers
 
 CASES: dict[Form, Oracle] = {}
 MASK32 = 0xFFFFFFFF
@@ -66,6 +66,9 @@ case("lop3.and.b32 _|$d, $a, $b, $c, 0x3c, $e;", "b32 b32 b32 pred", "pred", lam
 
 def test_every_table_of_lop3_has_a_formula() -> None:
     """The formulas found by search, evaluated on truth tables, are the tables themselves."""
+    handlers()  # loads the families
+    from warpsmith.devices.emulator.lowering.logic import formula
+
     operations = {"and": int.__and__, "or": int.__or__, "xor": int.__xor__}
 
     def evaluate(table: int) -> int:
@@ -316,6 +319,82 @@ FORMS = Forms(CASES)
 @pytest.mark.parametrize("form", CASES, ids=str)
 def test_form(form: Form) -> None:
     check(FORMS, form, CASES[form])
+
+
+REFUSED = [
+    Form(
+        "and.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "lop3.b32 $d, $a, $b, $a, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+    Form(
+        "lop3.xor.b32 $d, $a, $b, $a, 1, 1;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+    Form(
+        "shl.s32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "shf.l.b32 $d, $a, $b, $b;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+    Form("popc.u32 $d, $a;", ("u32",), ("u32",)),
+    Form("bfind.b32 $d, $a;", ("b32",), ("u32",)),
+    Form("bfe.b32 $d, $a, $a, $a;", ("b32",), ("b32",)),
+    Form(
+        "bmsk.b32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("b32",),
+    ),
+    Form(
+        "szext.u32 $d, $a, $b;",
+        (
+            "u32",
+            "u32",
+        ),
+        ("u32",),
+    ),
+    Form(
+        "prmt.b32.xyz $d, $a, $b, $a;",
+        (
+            "b32",
+            "b32",
+        ),
+        ("b32",),
+    ),
+]
+
+
+@pytest.mark.parametrize("form", REFUSED, ids=str)
+def test_refused(form: Form) -> None:
+    check_refused(form)
 
 
 PROPERTIES = [
