@@ -146,7 +146,7 @@ AMOUNTS = [
 BASES: dict[str, list[int]] = {
     "amount": AMOUNTS,
     "lane": list(range(32)),
-    "rank": [*range(34), *(-k & 0xFFFFFFFF for k in range(1, 34)), 0x80000000, 0x7FFFFFFF],
+    "rank": [*range(34), *(-k & 0xFFFFFFFF for k in range(1, 34)), 0x80000001, 0x7FFFFFFF],
     "pred": [0, 1],
 }
 
