@@ -17,6 +17,7 @@ is a C++ function over 32 lanes in ``runtime/numerics.cpp``, called with ``f.lan
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -53,9 +54,9 @@ def lowers(*opcodes: str) -> Callable[[Handler], Handler]:
     return register
 
 
+@cache
 def handlers() -> dict[str, Handler]:
     """The table of all families, loaded on first use."""
-    if not HANDLERS:
-        for family in FAMILIES:
-            import_module(f"{__name__}.{family}")
+    for family in FAMILIES:
+        import_module(f"{__name__}.{family}")
     return HANDLERS
