@@ -48,7 +48,7 @@ find_python() {
 step() {
   local what=$1 log=$root/build/ws.log pid started=$SECONDS shown='' line
   shift
-  "$@" >"$log" 2>&1 </dev/null &
+  "$@" >"$log" 2>&1 </dev/null 9>&- &  # what a broken-off step leaves running must not hold the lock
   pid=$!
   trap 'kill "$pid" 2>/dev/null; wait "$pid" 2>/dev/null; say "interrupted; the next call starts the set-up again"; exit 130' INT TERM
   while kill -0 "$pid" 2>/dev/null; do
@@ -132,7 +132,7 @@ set_up() {
 
 packages=$(packages_key)
 native=$(native_key)
-if ! stamped "$venv/.ws-packages" "$packages" || ! stamped "$venv/.ws-native" "$native"; then
+if ! stamped "$venv/.ws-packages" "$packages" || ! stamped "$venv/.ws-native" "$native" || [[ ! -x $python ]]; then
   set_up
 fi
 

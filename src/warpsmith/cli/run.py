@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ..chips import Chip, load
 from ..errors import KernelError, UsageError
 from .arguments import split
-from .output import Progress, dump_json, duration, say, table, write_text
+from .output import Progress, dump_json, duration, table, write_text
 from .parsing import Parser
 
 if TYPE_CHECKING:
@@ -53,6 +53,8 @@ def main(arguments: Sequence[str]) -> int:
     given = parse(rest)
     if not given.sources:
         raise UsageError(f"no source file given; see {parser.prog} --help")
+    if options.json and options.json != "-":
+        write_text(options.json, "")  # better to learn now that it cannot be written
     progress = Progress()
     try:
         program = nvcc.build(given, chip, progress)
@@ -84,7 +86,6 @@ def main(arguments: Sequence[str]) -> int:
 def exit_code(result: RunResult) -> int:
     """The program's own; a program that did not look whether its kernels failed must not look well."""
     if result.returncode < 0:
-        say(f"the program was ended by {_signal(-result.returncode)}")
         return 128 - result.returncode
     return KernelError.code if result.returncode == 0 and result.problems else result.returncode
 
@@ -97,12 +98,12 @@ def _signal(number: int) -> str:
     except ValueError:
         return f"signal {number}"
     meaning = {
-        "SIGSEGV": ": it used an address that is not its own; device memory cannot be used from host code",
-        "SIGABRT": ": it called abort, or an assertion failed",
-        "SIGFPE": ": it divided by zero",
-        "SIGKILL": ": most likely the machine ran out of memory",
+        "SIGSEGV": "it used an address that is not its own",
+        "SIGABRT": "it called abort, or an assertion of the host's failed",
+        "SIGFPE": "it divided by zero",
+        "SIGKILL": "most likely the machine ran out of memory",
     }
-    return f"signal {name}{meaning.get(name, '')}"
+    return name + (f" ({meaning[name]})" if name in meaning else "")
 
 
 def report(result: RunResult, program: ProgramFile, chip: Chip, mode: str) -> dict[str, Any]:
@@ -147,7 +148,12 @@ def summary(result: RunResult, chip: Chip, mode: str) -> str:
         lines.append("no kernel was launched")
     lines += [f"note: {note}" for note in result.notes]
     count = len(result.problems)
-    lines.append("no problems found" if not count else f"{count} problem{'s' * (count > 1)} found (see above)")
+    if count:
+        lines.append(f"{count} problem{'s' * (count > 1)} found (see above)")
+    elif result.returncode >= 0:
+        lines.append("no problems found")
+    if result.returncode < 0:
+        lines.append(f"the program was ended by {_signal(-result.returncode)}")
     return "\n".join(lines)
 
 
