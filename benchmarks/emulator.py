@@ -279,7 +279,9 @@ def peer(what: str, n: int, script: str, env: dict[str, str]) -> float:
     with tempfile.TemporaryDirectory() as d:
         path = Path(d) / "peer.py"
         path.write_text(script)
-        out = subprocess.run([sys.executable, str(path), what, str(n)], env={**os.environ, **env}, capture_output=True, text=True)
+        out = subprocess.run(
+            [sys.executable, str(path), what, str(n)], env={**os.environ, **env}, capture_output=True, text=True
+        )
     if out.returncode:
         raise RuntimeError(out.stderr.strip().splitlines()[-1])
     return float(out.stdout)
@@ -302,18 +304,31 @@ def main() -> int:
         t_check, _ = getattr(check, name)(n)
         t_one, _ = getattr(single, name)(n)
         rows.append({"name": title, "fast": t_fast, "check": t_check, "one_core": t_one, "instructions": count})
-        print(f"{title:28}{t_fast:>9.4f}s{t_check:>9.4f}s{t_one:>9.4f}s{t_one / t_fast:>10.2f}{count / t_one / 1e6:>21.0f} M")
+        print(
+            f"{title:28}{t_fast:>9.4f}s{t_check:>9.4f}s{t_one:>9.4f}s{t_one / t_fast:>10.2f}{count / t_one / 1e6:>21.0f} M"
+        )
     if not args.no_peers:
         print("\nAgainst peers (seconds; ratio = peer / warpsmith in check mode):")
         for name, n, title, size, script, module, env in PEERS:
             if args.names and not any(name in a or a in name for a in args.names):
                 continue
             if importlib.util.find_spec(module) is None:
-                print(f"  {name} {size}: {title}: not installed (pip install {'triton torch' if module == 'triton' else module})")
+                print(
+                    f"  {name} {size}: {title}: not installed (pip install {'triton torch' if module == 'triton' else module})"
+                )
                 continue
             ours, _ = getattr(check, name)(n)
             theirs = peer(name, size, script, env)
-            rows.append({"name": name, "size": size, "peer": title, "peer_seconds": theirs, "check": ours, "ratio": theirs / ours})
+            rows.append(
+                {
+                    "name": name,
+                    "size": size,
+                    "peer": title,
+                    "peer_seconds": theirs,
+                    "check": ours,
+                    "ratio": theirs / ours,
+                }
+            )
             print(f"  {name} {size}: {title} {theirs:.3f}, warpsmith {ours:.4f}: {theirs / ours:.0f} x")
     if args.json:
         args.json.write_text(json.dumps({"machine": platform.processor(), "cores": cores, "rows": rows}, indent=1))

@@ -118,8 +118,12 @@ def test_shuffle_width(dev, width):
     v = np.arange(32) ** 2 + 1
     groups = v.reshape(-1, width)
     assert (o[0].reshape(-1, width) == groups.sum(1, keepdims=True)).all()
-    assert (o[1].reshape(-1, width)[:, 1:] == groups[:, :-1]).all() and (o[1].reshape(-1, width)[:, 0] == groups[:, 0]).all()
-    assert (o[2].reshape(-1, width)[:, :-1] == groups[:, 1:]).all() and (o[2].reshape(-1, width)[:, -1] == groups[:, -1]).all()
+    assert (o[1].reshape(-1, width)[:, 1:] == groups[:, :-1]).all() and (
+        o[1].reshape(-1, width)[:, 0] == groups[:, 0]
+    ).all()
+    assert (o[2].reshape(-1, width)[:, :-1] == groups[:, 1:]).all() and (
+        o[2].reshape(-1, width)[:, -1] == groups[:, -1]
+    ).all()
     assert (o[3].reshape(-1, width) == groups[:, [3 % width]]).all()
 
 

@@ -152,7 +152,7 @@ def test_debug_functions(dev, capfd):
     k(1, 64, y, 64, shared=256)  # n & 7 == 0: the polynomial has no terms; n & 3 == 0: y[0] += 1
     assert y[0] == 1 and (y[1:] == 0).all()
     assert "y0=0.000000 n=64" in capfd.readouterr().out
-    with pytest.raises(KernelError, match=r"n > 0.*"):
+    with pytest.raises(KernelError, match="n > 0"):
         k(1, 32, y, 0, shared=256)
     with pytest.raises(KernelError, match="(?i)trap"):
         k(1, 32, y, 3, shared=256)
@@ -165,8 +165,18 @@ def test_math_functions(dev, rng):
     y, dy = np.zeros(n, np.float32), np.zeros(n)
     load(dev, "mathfn.sm80")["mathfn"](4, 128, x, y, dx, dy, n)
     v = x.astype(np.float64)
-    want = np.sqrt(v) + 1 / np.sqrt(v) + np.sin(v) + np.log(v) + np.exp(v) + np.tanh(v) + np.array([math.erf(t) for t in v])
-    want += v**1.5 + v / 3.7 + np.fmod(v, 2) + np.floor(v) + np.rint(v) + np.minimum(v, 1) + np.abs(v) - np.abs(v) + v / 3
+    want = (
+        np.sqrt(v)
+        + 1 / np.sqrt(v)
+        + np.sin(v)
+        + np.log(v)
+        + np.exp(v)
+        + np.tanh(v)
+        + np.array([math.erf(t) for t in v])
+    )
+    want += (
+        v**1.5 + v / 3.7 + np.fmod(v, 2) + np.floor(v) + np.rint(v) + np.minimum(v, 1) + np.abs(v) - np.abs(v) + v / 3
+    )
     assert np.abs(y / want - 1).max() < 2e-6
     wantd = np.sqrt(dx) + np.exp(dx) + dx / 3 + (dx * dx + 1)
     assert np.abs(dy / wantd - 1).max() < 1e-15

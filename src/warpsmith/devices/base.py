@@ -104,7 +104,9 @@ class Device(ABC):
     chip: Chip
 
     @abstractmethod
-    def compile(self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = "") -> Program:
+    def compile(
+        self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = ""
+    ) -> Program:
         """Compile CUDA C++ or PTX text (told apart by its ``.version`` line unless ``language`` says so)."""
 
     @abstractmethod

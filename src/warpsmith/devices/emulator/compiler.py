@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-
 import os
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ...ptx.ast import Function, Module
 from ...errors import UnsupportedInstructionError
+from ...ptx.ast import Function, Module
 from . import abi
 from .lowering import Unsupported
 from .lowering.function import FunctionLowering, KernelLowering, param_layout
@@ -69,7 +68,14 @@ def _sources_digest() -> str:
     """A hash of the code that decides what is generated."""
     here = Path(__file__).parent
     h = hashlib.sha256()
-    for p in sorted([*here.glob("*.py"), *here.glob("lowering/*.py"), *(here.parent.parent / "ptx").glob("*.py"), here / "runtime/abi.h"]):
+    for p in sorted(
+        [
+            *here.glob("*.py"),
+            *here.glob("lowering/*.py"),
+            *(here.parent.parent / "ptx").glob("*.py"),
+            here / "runtime/abi.h",
+        ]
+    ):
         h.update(p.name.encode() + p.read_bytes())
     return h.hexdigest()
 
@@ -92,7 +98,9 @@ def digest(text: str, kernel: str, options: CompileOptions) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-def compile_kernel(module: Module, name: str, options: CompileOptions | None = None, *, text: str | None = None) -> CompiledKernel:
+def compile_kernel(
+    module: Module, name: str, options: CompileOptions | None = None, *, text: str | None = None
+) -> CompiledKernel:
     """Compile one kernel of a module.
 
     ``text`` is the module's PTX; with it the result is looked up in, and added to, the disk cache.
@@ -214,12 +222,20 @@ def describe(kernel: KernelLowering, function: Function, symbol: str) -> list[st
         loc = s.instruction.loc
         file = kernel.string(files[loc.file]) if loc is not None and loc.file in files else "null"
         line = loc.line if loc is not None else 0
-        rows.append(f"%site {{ i32 {s.instruction.line}, i32 {line}, ptr {file}, ptr {kernel.string(s.instruction.text)}, ptr {kernel.string(s.function)} }}")
+        rows.append(
+            f"%site {{ i32 {s.instruction.line}, i32 {line}, ptr {file}, ptr {kernel.string(s.instruction.text)}, ptr {kernel.string(s.function)} }}"
+        )
     out = ["%site = type { i32, i32, ptr, ptr, ptr }"]
-    out.append(f"@sites = private constant [{len(rows)} x %site] [{', '.join(rows)}]" if rows else "@sites = private constant [0 x %site] zeroinitializer")
+    out.append(
+        f"@sites = private constant [{len(rows)} x %site] [{', '.join(rows)}]"
+        if rows
+        else "@sites = private constant [0 x %site] zeroinitializer"
+    )
     for table, names in (("vars", list(kernel.vars)), ("functions", kernel.addressed)):
         pointers = ", ".join(f"ptr {kernel.string(n)}" for n in names)
-        out.append(f"@{table} = private constant [{len(names)} x ptr] " + (f"[{pointers}]" if names else "zeroinitializer"))
+        out.append(
+            f"@{table} = private constant [{len(names)} x ptr] " + (f"[{pointers}]" if names else "zeroinitializer")
+        )
     name = kernel.string(function.name)
 
     def three(key: str) -> str:

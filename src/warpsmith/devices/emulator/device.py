@@ -28,7 +28,13 @@ class Emulator(Device):
     """An emulated chip.  There is one emulated memory in a process; devices of different chips share it."""
 
     def __init__(
-        self, chip: str | Chip = "h200", *, mode: str = "check", threads: int = 0, order: str = "ascending", seed: int = 0
+        self,
+        chip: str | Chip = "h200",
+        *,
+        mode: str = "check",
+        threads: int = 0,
+        order: str = "ascending",
+        seed: int = 0,
     ) -> None:
         if mode not in ("check", "fast"):
             raise UsageError(f"mode must be 'check' or 'fast', not {mode!r}")
@@ -43,7 +49,9 @@ class Emulator(Device):
         """Make this device's chip and options the runtime's current ones."""
         self.runtime.init(self.chip, self._options)
 
-    def compile(self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = "") -> EmulatedProgram:
+    def compile(
+        self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = ""
+    ) -> EmulatedProgram:
         if language is None:
             language = "ptx" if ".version" in source and ".target" in source and ".address_size" in source else "cuda"
         if language == "cuda":
@@ -165,7 +173,9 @@ class EmulatedProgram(Program):
             if name not in self.module.kernels:
                 near = [k for k in self.kernels if f"{len(kernel)}{kernel}" in k]  # a C++ name inside a mangled one
                 if len(near) != 1:
-                    raise UsageError(f"no kernel named {kernel} in {self.name} (it has: {', '.join(self.kernels) or 'none'})")
+                    raise UsageError(
+                        f"no kernel named {kernel} in {self.name} (it has: {', '.join(self.kernels) or 'none'})"
+                    )
                 name = near[0]
             self._kernels[kernel] = EmulatedKernel(self, name)
         return self._kernels[kernel]
@@ -207,7 +217,9 @@ class EmulatedKernel(Kernel):
             for k, (p, a) in enumerate(zip(params, args, strict=True)):
                 at = self.offsets[p.name]
                 buffer[at : at + p.size] = self._argument(k, p, a, arrays)
-            report = runtime.launch(self.info, self._vars, three(grid), three(block), shared, cooperative, bytes(buffer))
+            report = runtime.launch(
+                self.info, self._vars, three(grid), three(block), shared, cooperative, bytes(buffer)
+            )
             self._raise(report)
             for host, dev in arrays:
                 if host.flags.writeable:
@@ -216,7 +228,14 @@ class EmulatedKernel(Kernel):
             for _, dev in arrays:
                 dev.free()
         return LaunchResult(
-            self.name, three(grid), three(block), report.blocks, report.threads, report.warps, report.instructions, report.nanoseconds / 1e9
+            self.name,
+            three(grid),
+            three(block),
+            report.blocks,
+            report.threads,
+            report.warps,
+            report.instructions,
+            report.nanoseconds / 1e9,
         )
 
     def _argument(self, k: int, p: ast.Param, value: Any, arrays: list[tuple[NDArray[Any], EmulatedArray]]) -> bytes:

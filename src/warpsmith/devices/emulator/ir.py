@@ -31,7 +31,18 @@ class Val(NamedTuple):
         return f"{self.full} {self.name}"
 
 
-BITS = {"i1": 1, "i8": 8, "i16": 16, "i32": 32, "i64": 64, "i128": 128, "half": 16, "bfloat": 16, "float": 32, "double": 64}
+BITS = {
+    "i1": 1,
+    "i8": 8,
+    "i16": 16,
+    "i32": 32,
+    "i64": 64,
+    "i128": 128,
+    "half": 16,
+    "bfloat": 16,
+    "float": 32,
+    "double": 64,
+}
 
 
 def const(value: int, ty: str) -> Val:
@@ -97,7 +108,11 @@ class Builder:
             if v.name[0] != "%":
                 return Val(f"splat ({v.ty} {v.name})", v.ty)
             one = self.raw(v.ty, False, f"insertelement <{LANES} x {v.ty}> poison, {v.ty} {v.name}, i64 0")
-            hit = self.raw(v.ty, False, f"shufflevector <{LANES} x {v.ty}> {one.name}, <{LANES} x {v.ty}> poison, <{LANES} x i32> zeroinitializer")
+            hit = self.raw(
+                v.ty,
+                False,
+                f"shufflevector <{LANES} x {v.ty}> {one.name}, <{LANES} x {v.ty}> poison, <{LANES} x i32> zeroinitializer",
+            )
             self.splats[v] = hit
         return hit
 

@@ -20,7 +20,14 @@ _EXTRA = frozenset({"noftz", "v2", "v4", "v8", *abi.ATOMIC_OPS})
 def lower_atomic(f: FunctionLowering, i: Instruction) -> None:
     """atom: d = old value; red: no result."""
     for m in i.mods:
-        if not (m in _EXTRA or m in TYPE_BITS or m in CACHE_HINTS or m in ORDERS or m in SCOPES or m.partition("::")[0] in SPACES):
+        if not (
+            m in _EXTRA
+            or m in TYPE_BITS
+            or m in CACHE_HINTS
+            or m in ORDERS
+            or m in SCOPES
+            or m.partition("::")[0] in SPACES
+        ):
             raise Unsupported(f"modifier .{m} of {i.text}", i)
     op = next((m for m in i.mods if m in abi.ATOMIC_OPS), None)
     space = space_of(i)

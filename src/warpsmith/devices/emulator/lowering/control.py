@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 
-
 def guard_value(f: FunctionLowering, i: Instruction) -> Val:
     """The guard of a branch as a value (it is not applied by ``f``)."""
     assert i.guard is not None
@@ -69,7 +68,9 @@ def branch(f: FunctionLowering, p: Val, taken: int, fall: int) -> None:
             f.jump(target)
             f._active = active
             return
-    r = f.runtime("ws_diverge", "i32", "ptr %w", "ptr %g", f"i32 {taken}", f"i32 {go.name}", f"i32 {fall}", f"i32 {stay.name}")
+    r = f.runtime(
+        "ws_diverge", "i32", "ptr %w", "ptr %g", f"i32 {taken}", f"i32 {go.name}", f"i32 {fall}", f"i32 {stay.name}"
+    )
     assert r is not None
     f.switch(r)
 
@@ -120,13 +121,17 @@ def lower_indexed_branch(f: FunctionLowering, i: Instruction) -> None:
     targets = f.unit.targets
     if index.uniform:
         cases = [f.fresh("case") for _ in targets]
-        b.line(f"switch i32 {index.name}, label %{cases[-1]} [" + " ".join(f"i32 {k}, label %{c}" for k, c in enumerate(cases)) + "]")
+        b.line(
+            f"switch i32 {index.name}, label %{cases[-1]} ["
+            + " ".join(f"i32 {k}, label %{c}" for k, c in enumerate(cases))
+            + "]"
+        )
         for c, t in zip(cases, targets, strict=True):
             b.label(c)
             f.jump(t)
         return
     # One group after the other is queued; what the runtime hands back is carried to the next step.
-    b.line(f"store i32 -1, ptr %next, align 4")
+    b.line("store i32 -1, ptr %next, align 4")
     mask_at = f.pointer(f"getelementptr i8, ptr %g, i64 {abi.GROUP_FIELDS['mask'][0]}")
     rank: Val = const(-1, "i32")
     lanes: Val = const(0, "i32")
@@ -148,7 +153,16 @@ def lower_indexed_branch(f: FunctionLowering, i: Instruction) -> None:
         b.line(f"store i32 {mine.name}, ptr {mask_at}, align 4")
         b.line(f"br label %{skip}")
         b.label(more)
-        r = f.runtime("ws_diverge", "i32", "ptr %w", "ptr %g", f"i32 {rank.name}", f"i32 {lanes.name}", f"i32 {t}", f"i32 {mine.name}")
+        r = f.runtime(
+            "ws_diverge",
+            "i32",
+            "ptr %w",
+            "ptr %g",
+            f"i32 {rank.name}",
+            f"i32 {lanes.name}",
+            f"i32 {t}",
+            f"i32 {mine.name}",
+        )
         assert r is not None
         b.line(f"br label %{skip}")
         b.label(skip)
@@ -224,7 +238,16 @@ def lower_syncwarp(f: FunctionLowering, i: Instruction) -> None:
     f.flush()
     wait, here, members = missing_lanes(f, f.src(i.operands[0], "b32"))
     f.b.label(wait)
-    r = f.runtime("ws_syncwarp", "i32", "ptr %w", "ptr %g", f"i32 {members.name}", f"i32 {f.active.name}", f"i32 {f.unit.targets[-1]}", f"i32 {f.site(i)}")
+    r = f.runtime(
+        "ws_syncwarp",
+        "i32",
+        "ptr %w",
+        "ptr %g",
+        f"i32 {members.name}",
+        f"i32 {f.active.name}",
+        f"i32 {f.unit.targets[-1]}",
+        f"i32 {f.site(i)}",
+    )
     assert r is not None
     f.switch(r)
     f.b.label(here)
@@ -251,7 +274,16 @@ def meet(f: FunctionLowering, i: Instruction, members: Val) -> None:
         return
     wait, here, members = missing_lanes(f, members)
     f.b.label(wait)
-    r = f.runtime("ws_rendezvous", "i32", "ptr %w", "ptr %g", f"i32 {members.name}", f"i32 {f.active.name}", f"i32 {f.unit.rank}", f"i32 {f.site(i)}")
+    r = f.runtime(
+        "ws_rendezvous",
+        "i32",
+        "ptr %w",
+        "ptr %g",
+        f"i32 {members.name}",
+        f"i32 {f.active.name}",
+        f"i32 {f.unit.rank}",
+        f"i32 {f.site(i)}",
+    )
     assert r is not None
     f.switch(r)
     f.b.label(here)
@@ -320,7 +352,9 @@ def lower_call(f: FunctionLowering, i: Instruction) -> None:
     raise Unsupported(f"{i.text} of {callee!r}", i)
 
 
-def lower_indirect(f: FunctionLowering, i: Instruction, callee: Reg | Special, label: str, outs: list[object], ins: list[object]) -> None:
+def lower_indirect(
+    f: FunctionLowering, i: Instruction, callee: Reg | Special, label: str, outs: list[object], ins: list[object]
+) -> None:
     """Lanes that call the same function go together, one function after the other."""
     b = f.b
     shape = f.function.prototypes.get(label)
@@ -349,7 +383,10 @@ def lower_indirect(f: FunctionLowering, i: Instruction, callee: Reg | Special, l
     lane = b.op("and", b.call("llvm.cttz", rest, const(0, "i1")), const(31, "i32"))
     address = b.lane(Val(vector.name, vector.ty), lane)
     same = b.op("and", b.bits(b.cmp("eq", Val(vector.name, vector.ty), address)), rest)
-    cases = [(f.kernel.addressed.index(c.name) if c.name in f.kernel.addressed else None, c, f.fresh("callee")) for c in candidates]
+    cases = [
+        (f.kernel.addressed.index(c.name) if c.name in f.kernel.addressed else None, c, f.fresh("callee"))
+        for c in candidates
+    ]
     table = " ".join(f"i64 {abi.FUNCTION_BASE + 16 * n}, label %{lab}" for n, _, lab in cases if n is not None)
     b.line(f"switch i64 {address.name}, label %{bad} [{table}]")
     for n, c, lab in cases:
@@ -361,7 +398,9 @@ def lower_indirect(f: FunctionLowering, i: Instruction, callee: Reg | Special, l
         b.line(f"br label %{step}")
     b.label(bad)
     text = f.kernel_string("call through a pointer that is not a function of this module with these parameters")
-    f.runtime("ws_fail", "void", "ptr %w", f"i32 {f.site(i)}", f"i32 {same.name}", f"i32 {abi.ERRORS['call']}", f"ptr {text}")
+    f.runtime(
+        "ws_fail", "void", "ptr %w", f"i32 {f.site(i)}", f"i32 {same.name}", f"i32 {abi.ERRORS['call']}", f"ptr {text}"
+    )
     b.line(f"br label %{step}")
     b.label(step)
     now = b.op("xor", b.raw("i32", True, f"load i32, ptr {left}, align 4"), same)

@@ -24,7 +24,6 @@ from .inline import expand_calls
 from .plan import Unit, branch_around, plan
 from .special import special_register
 
-
 FLOAT_TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
 
 
@@ -545,7 +544,7 @@ class FunctionLowering:
         put("frontier", "i32 -1")
         put("waiting", "i32 0")
         put("parked", "i32 0")
-        put("turn", "i32 0")
+        put("passed", "i32 0")
         put("streak", "i32 0")
         put("ranks", f"i32 {ranks}")
         put("state", "ptr %regs")

@@ -81,13 +81,17 @@ def _first_call(module: Module, function: Function, recursive: frozenset[str]) -
         given = [*(returns.items if isinstance(returns, Vec) else ()), *(args.items if isinstance(args, Vec) else ())]
         if target is None or target.body is None or not all(isinstance(g, Sym) for g in given):
             continue
-        if any(p.is_reg for p in (*target.params, *target.returns)) or len(given) != len(target.params) + len(target.returns):
+        if any(p.is_reg for p in (*target.params, *target.returns)) or len(given) != len(target.params) + len(
+            target.returns
+        ):
             continue
         return at, target
     return None
 
 
-def rename(op: Operand | None, reg: Callable[[str], str], sym: Callable[[str], str], label: Callable[[str], str]) -> Operand | None:
+def rename(
+    op: Operand | None, reg: Callable[[str], str], sym: Callable[[str], str], label: Callable[[str], str]
+) -> Operand | None:
     """An operand with its registers, symbols and labels renamed."""
 
     def r(o: Operand) -> Operand:
@@ -116,7 +120,9 @@ def rename(op: Operand | None, reg: Callable[[str], str], sym: Callable[[str], s
         case TensorAddr():
             base = r(op.base)
             assert isinstance(base, Addr)
-            return dataclasses.replace(op, base=base, coords=tuple(r(o) for o in op.coords), extra=tuple(r(o) for o in op.extra))
+            return dataclasses.replace(
+                op, base=base, coords=tuple(r(o) for o in op.coords), extra=tuple(r(o) for o in op.extra)
+            )
     return op
 
 
@@ -158,7 +164,9 @@ def _expand(function: Function, at: int, callee: Function, tag: str) -> Function
         if s.opcode == "ret":
             inner.append(Instruction("bra", (), (Label(end),), guard, s.line, s.loc))
         else:
-            inner.append(dataclasses.replace(s, operands=tuple(rename(o, reg, sym, label) for o in s.operands), guard=guard))
+            inner.append(
+                dataclasses.replace(s, operands=tuple(rename(o, reg, sym, label) for o in s.operands), guard=guard)
+            )
     inner.append(LabelDef(end, call.line))
     known = {v.name for v in function.variables}
     return dataclasses.replace(
@@ -166,7 +174,10 @@ def _expand(function: Function, at: int, callee: Function, tag: str) -> Function
         body=[*body[:at], *inner, *body[at + 1 :]],
         registers={**function.registers, **{n + tag: t for n, t in callee.registers.items()}},
         variables=[*function.variables, *(v for v in variables if v.name not in known)],
-        branch_targets={**function.branch_targets, **{label(k): tuple(label(t) for t in v) for k, v in callee.branch_targets.items()}},
+        branch_targets={
+            **function.branch_targets,
+            **{label(k): tuple(label(t) for t in v) for k, v in callee.branch_targets.items()},
+        },
         call_targets={**function.call_targets, **{label(k): v for k, v in callee.call_targets.items()}},
         prototypes={**function.prototypes, **{label(k): v for k, v in callee.prototypes.items()}},
     )
@@ -225,7 +236,9 @@ def promote_params(function: Function) -> Function:
             signed = s.type[0] == "s" and s.opcode == "ld"
             operands = (item, r) if s.opcode == "ld" else (r, item)
             body.append(Instruction("$param", (f"{'s' if signed else 'b'}{bits}",), operands, s.guard, s.line, s.loc))
-    return dataclasses.replace(function, body=body, registers=registers, variables=[v for v in function.variables if v.name not in candidates])
+    return dataclasses.replace(
+        function, body=body, registers=registers, variables=[v for v in function.variables if v.name not in candidates]
+    )
 
 
 def access(i: Instruction, variables: dict[str, Variable]) -> tuple[str, int, int, int] | None:

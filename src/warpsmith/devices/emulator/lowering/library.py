@@ -48,7 +48,16 @@ def lower_vprintf(f: FunctionLowering, i: Instruction, outs: list[Operand], ins:
     """int vprintf(const char* format, void* arguments)"""
     fmt, args = (f.spill(argument(f, i, op, 8)) for op in ins)
     out = f.buffer("i32")
-    f.runtime("ws_vprintf", "void", "ptr %w", f"i32 {f.site(i)}", f"ptr {fmt}", f"ptr {args}", f"ptr {out}", f"i32 {f.mask.name}")
+    f.runtime(
+        "ws_vprintf",
+        "void",
+        "ptr %w",
+        f"i32 {f.site(i)}",
+        f"ptr {fmt}",
+        f"ptr {args}",
+        f"ptr {out}",
+        f"i32 {f.mask.name}",
+    )
     result(f, i, outs, f.reload(out, "i32"))
 
 

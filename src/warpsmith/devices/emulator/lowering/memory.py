@@ -196,11 +196,22 @@ def _gather(f: FunctionLowering, name: str, ptrs: str, ty: str, k: int, n: int) 
         out += f"  %{name}.q = getelementptr i8, <32 x ptr> {ptrs}, i64 {k * n}\n"
         ptrs = f"%{name}.q"
     if n >= 4:
-        f.b.declare(f"llvm.masked.gather.v32{ty}.v32p0", f"declare {_vector(ty)} @llvm.masked.gather.v32{ty}.v32p0(<32 x ptr>, i32, <32 x i1>, {_vector(ty)})")
-        return out + f"  %{name} = call {_vector(ty)} @llvm.masked.gather.v32{ty}.v32p0(<32 x ptr> {ptrs}, i32 {n}, <32 x i1> %m, {_vector(ty)} zeroinitializer)\n"
+        f.b.declare(
+            f"llvm.masked.gather.v32{ty}.v32p0",
+            f"declare {_vector(ty)} @llvm.masked.gather.v32{ty}.v32p0(<32 x ptr>, i32, <32 x i1>, {_vector(ty)})",
+        )
+        return (
+            out
+            + f"  %{name} = call {_vector(ty)} @llvm.masked.gather.v32{ty}.v32p0(<32 x ptr> {ptrs}, i32 {n}, <32 x i1> %m, {_vector(ty)} zeroinitializer)\n"
+        )
     # Bytes and halves: gather the aligned word around them (never crosses a page), then shift.
-    f.b.declare("llvm.masked.gather.v32i32.v32p0", "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)")
-    return out + f"""  %{name}.i = ptrtoint <32 x ptr> {ptrs} to <32 x i64>
+    f.b.declare(
+        "llvm.masked.gather.v32i32.v32p0",
+        "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)",
+    )
+    return (
+        out
+        + f"""  %{name}.i = ptrtoint <32 x ptr> {ptrs} to <32 x i64>
   %{name}.w = and <32 x i64> %{name}.i, splat (i64 -4)
   %{name}.wp = inttoptr <32 x i64> %{name}.w to <32 x ptr>
   %{name}.g = call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> %{name}.wp, i32 4, <32 x i1> %m, <32 x i32> zeroinitializer)
@@ -210,6 +221,7 @@ def _gather(f: FunctionLowering, name: str, ptrs: str, ty: str, k: int, n: int) 
   %{name}.h = lshr <32 x i32> %{name}.g, %{name}.s
   %{name} = trunc <32 x i32> %{name}.h to <32 x i{bits}>
 """
+    )
 
 
 def _first_lane(aty: str) -> str:
@@ -228,8 +240,14 @@ def _by_lines(f: FunctionLowering, ty: str, n: int, aty: str) -> str:
     A line never crosses a page, so reading all of it is safe.  What is left after four lines is gathered.
     """
     b = f.b
-    b.declare("llvm.x86.avx512.vpermi2var.d.512", "declare <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32>, <16 x i32>, <16 x i32>)")
-    b.declare("llvm.masked.gather.v32i32.v32p0", "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)")
+    b.declare(
+        "llvm.x86.avx512.vpermi2var.d.512",
+        "declare <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32>, <16 x i32>, <16 x i32>)",
+    )
+    b.declare(
+        "llvm.masked.gather.v32i32.v32p0",
+        "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)",
+    )
     low = ", ".join(f"i32 {k}" for k in range(16))
     high = ", ".join(f"i32 {k}" for k in range(16, 32))
     both = ", ".join(f"i32 {k}" for k in range(32))
@@ -291,7 +309,9 @@ finish:
     if n == 4:
         return out + "  ret <32 x i32> %word\n"
     # The bytes of a lane within its word: from the host address, as lines and words are aligned there.
-    return out + f"""  %hi = ptrtoint <32 x ptr> %p to <32 x i64>
+    return (
+        out
+        + f"""  %hi = ptrtoint <32 x ptr> %p to <32 x i64>
   %hl = trunc <32 x i64> %hi to <32 x i32>
   %hb = and <32 x i32> %hl, splat (i32 3)
   %hs = shl <32 x i32> %hb, splat (i32 3)
@@ -299,6 +319,7 @@ finish:
   %hr = trunc <32 x i32> %hw to <32 x {ty}>
   ret <32 x {ty}> %hr
 """
+    )
 
 
 def load_function(f: FunctionLowering, space: str, n: int, v: int) -> str:
@@ -351,7 +372,9 @@ run.yes:
         body += f"  %all = load <{LANES * v} x {ty}>, ptr %q, align {n}\n"
         for k in range(v):
             idx = ", ".join(f"i32 {lane * v + k}" for lane in range(LANES))
-            body += f"  %s{k} = shufflevector <{LANES * v} x {ty}> %all, <{LANES * v} x {ty}> poison, <32 x i32> <{idx}>\n"
+            body += (
+                f"  %s{k} = shufflevector <{LANES * v} x {ty}> %all, <{LANES * v} x {ty}> poison, <32 x i32> <{idx}>\n"
+            )
         body += ret_struct([f"%s{k}" for k in range(v)])
     body += "run.no:\n"
     if v == 1 and n <= 4 and host.is_x86_with("avx512f"):
@@ -477,7 +500,10 @@ run.yes:
             body += f"  store <{width} x {ty}> %inter, ptr %q, align {n}\n  ret void\n"
         body += "run.no:\n"
     if n >= 4:
-        f.b.declare(f"llvm.masked.scatter.v32{ty}.v32p0", f"declare void @llvm.masked.scatter.v32{ty}.v32p0({_vector(ty)}, <32 x ptr>, i32, <32 x i1>)")
+        f.b.declare(
+            f"llvm.masked.scatter.v32{ty}.v32p0",
+            f"declare void @llvm.masked.scatter.v32{ty}.v32p0({_vector(ty)}, <32 x ptr>, i32, <32 x i1>)",
+        )
         for k in range(v):
             ptrs = "%p"
             if k:
@@ -605,7 +631,17 @@ def check_shared(f: FunctionLowering, i: Instruction, addr: Val, size: int, kind
     bad, good = f.fresh("bad"), f.fresh("good")
     b.line(f"br i1 {ok.name}, label %{good}, label %{bad}, !prof !2")
     b.label(bad)
-    f.runtime("ws_check", "void", "ptr %w", f"i32 {f.site(i)}", "i32 2", f"i32 {kind}", f"i32 {size}", f"ptr {f.spill(addr)}", f"i32 {f.active.name}")
+    f.runtime(
+        "ws_check",
+        "void",
+        "ptr %w",
+        f"i32 {f.site(i)}",
+        "i32 2",
+        f"i32 {kind}",
+        f"i32 {size}",
+        f"ptr {f.spill(addr)}",
+        f"i32 {f.active.name}",
+    )
     b.line("unreachable")
     b.label(good)
 

@@ -11,7 +11,9 @@ from ....ptx.ast import Function, Guard, Instruction, Label, LabelDef, Module, S
 
 #: Opcodes at which lanes wait for each other: in code where lanes may be apart they start a unit, so that a
 #: group can wait there for the others.
-MEETING = frozenset({"shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma"})
+MEETING = frozenset(
+    {"shfl", "vote", "match", "redux", "elect", "ldmatrix", "stmatrix", "movmatrix", "mma", "wmma", "wgmma"}
+)
 #: Opcodes after which a parked group goes on: in such code they end a unit.
 PARKING = frozenset({"bar", "barrier"})
 #: Opcodes that cannot be predicated lane by lane: ``@p call`` becomes a branch around the call.
@@ -102,5 +104,9 @@ def plan(function: Function, module: Module) -> Plan:
             todo.append(Unit(first[b.index] + k, parts[k], targets, frozenset(before), frozenset(after), parted, waits))
             after = before
         units += reversed(todo)
-    exits = frozenset(u.rank for u in units if len(u.instructions) == 1 and u.instructions[0].opcode in ("ret", "exit") and u.instructions[0].guard is None)
+    exits = frozenset(
+        u.rank
+        for u in units
+        if len(u.instructions) == 1 and u.instructions[0].opcode in ("ret", "exit") and u.instructions[0].guard is None
+    )
     return Plan(units, frozenset(lanes.uniform_registers), exits)

@@ -98,9 +98,16 @@ def permute(f: FunctionLowering, a: Val, index: Val) -> Val:
     if index.uniform:
         return b.lane(a, index)
     buffer = f.spill(a)
-    b.declare("llvm.masked.gather.v32i32.v32p0", "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)")
+    b.declare(
+        "llvm.masked.gather.v32i32.v32p0",
+        "declare <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr>, i32, <32 x i1>, <32 x i32>)",
+    )
     p = f.pointer(f"getelementptr i32, ptr {buffer}, {index.typed}")
-    return b.raw("i32", False, f"call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> {p}, i32 4, <32 x i1> splat (i1 true), <32 x i32> zeroinitializer)")
+    return b.raw(
+        "i32",
+        False,
+        f"call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> {p}, i32 4, <32 x i1> splat (i1 true), <32 x i32> zeroinitializer)",
+    )
 
 
 def _members(f: FunctionLowering, i: Instruction, op: Operand | None) -> Val:
@@ -152,7 +159,9 @@ def lower_match(f: FunctionLowering, i: Instruction) -> None:
     a = f.src(i.operands[1], i.type)
     out, pred = f.buffer("i32"), f.buffer("i8")
     name = f"ws_match_{'all' if i.has('all') else 'any'}_{bits}"
-    f.runtime(name, "void", f"ptr {out}", f"ptr {pred}", f"ptr {f.spill(a)}", f"ptr {f.spill(members)}", f"i32 {f.mask.name}")
+    f.runtime(
+        name, "void", f"ptr {out}", f"ptr {pred}", f"ptr {f.spill(a)}", f"ptr {f.spill(members)}", f"i32 {f.mask.name}"
+    )
     d, p = (dest.first, dest.second) if isinstance(dest, Pair) else (dest, Sink())
     f.dst(d, f.reload(out, "i32"))
     f.dst(p, f.reload(pred, "i1"))
@@ -181,7 +190,15 @@ def lower_redux(f: FunctionLowering, i: Instruction) -> None:
         return
     number = ["add", "min", "max", "and", "or", "xor"].index(op) + (8 if i.type == "s32" else 0)
     out = f.buffer("i32")
-    f.runtime("ws_redux", "void", f"i32 {number}", f"ptr {out}", f"ptr {f.spill(a)}", f"ptr {f.spill(members)}", f"i32 {f.mask.name}")
+    f.runtime(
+        "ws_redux",
+        "void",
+        f"i32 {number}",
+        f"ptr {out}",
+        f"ptr {f.spill(a)}",
+        f"ptr {f.spill(members)}",
+        f"i32 {f.mask.name}",
+    )
     f.dst(i.operands[0], f.reload(out, "i32"))
 
 

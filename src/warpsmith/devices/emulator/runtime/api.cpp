@@ -96,6 +96,12 @@ int ws_find(uint64_t address, uint64_t* base, uint64_t* size) {
   return 1;
 }
 
+const char* ws_describe(uint64_t address) {
+  static thread_local std::string text;
+  uint64_t base, size;
+  return (text = describe_address(address, &base, &size)).c_str();
+}
+
 void ws_memory(uint64_t* in_use, uint64_t* allocations, uint64_t* peak) { memory::statistics(in_use, allocations, peak); }
 
 uint64_t ws_available() {

@@ -59,6 +59,8 @@ WS_API int ws_copy_in(uint64_t to, const void* from, uint64_t bytes);
 WS_API int ws_copy_out(void* to, uint64_t from, uint64_t bytes);
 WS_API int ws_copy(uint64_t to, uint64_t from, uint64_t bytes);
 WS_API int ws_fill(uint64_t to, uint8_t value, uint64_t bytes);
+// What is at an address, for a message: "it lies 4 bytes into the 400-byte allocation ..., which has been freed".
+WS_API const char* ws_describe(uint64_t address);
 // 1 and the allocation when the address lies in a live one.
 WS_API int ws_find(uint64_t address, uint64_t* base, uint64_t* size);
 WS_API void ws_memory(uint64_t* in_use, uint64_t* allocations, uint64_t* peak);

@@ -14,11 +14,11 @@ namespace ws {
 
 namespace {
 
-constexpr uint32_t kPartedBudget = 64;    // back-edges while other groups wait
-constexpr uint32_t kPartedDoublings = 5;  // budgets in a row, each twice the last, before the others get a turn
-constexpr uint32_t kFirstBudget = 256;
+// Back-edges of a polling loop before the next look at its state, which costs about as much as a hundred instructions.
+constexpr uint32_t kFirstBudget = 256;    // of a warp, as long as nobody was found spinning in this launch
+constexpr uint32_t kSpinBudget = 4;       // then, of a group for which others wait, and of a warp that is spinning
+constexpr uint32_t kDoublings = 9;        // budgets in a row, each twice the last, before other groups get a turn
 constexpr uint32_t kSlice = 4096;         // back-edges before other warps get a turn
-constexpr uint32_t kSpinBudget = 16;      // back-edges of a warp that was found spinning
 
 uint32_t first_waiting(const ws_groups& g, uint32_t from, uint32_t lanes) {
   for (uint32_t r = from; r < g.ranks; ++r)
@@ -94,12 +94,12 @@ void wait_parked(Warp& w, ws_groups& g) {
   wait_for_barriers(w, &g, bits, site, mask);
 }
 
-// Lanes have parted: whoever loops now has others waiting, and must not take long to notice.
+// Lanes have parted in a kernel in which somebody spins: should it be those that run, they must soon notice.
 void clamp_budget(Warp& w, ws_groups& g) {
   g.streak = 0;
-  if (w.budget <= kPartedBudget) return;
+  if (w.budget <= kSpinBudget || !block_of(&w).worker->spinning) return;
   w.slice += w.grant - w.budget;
-  w.grant = w.budget = kPartedBudget;
+  w.grant = w.budget = kSpinBudget;
 }
 
 uint64_t hash_bytes(uint64_t h, const uint8_t* p, uint32_t size) {
@@ -136,13 +136,14 @@ bool observe(Warp& w, ws_groups& g, uint32_t rank, uint32_t mask, uint32_t site)
     w.stale = 0;
   } else {
     ++w.stale;
+    block_of(&w).worker->spinning = true;
   }
   return fresh;
 }
 
 }  // namespace
 
-uint32_t first_grant(const Launch&) { return kFirstBudget; }
+uint32_t first_grant(const Worker& k) { return k.spinning ? kSpinBudget : kFirstBudget; }
 
 void queue_group(ws_groups& g, uint32_t rank, uint32_t mask) {
   if (g.wait[rank]) g.passed &= ~g.wait[rank];  // with the newcomers it is worth another try
@@ -228,12 +229,12 @@ uint32_t ws_yield(ws_warp* warp, ws_groups* g, uint32_t rank, uint32_t mask, uin
     groups += g->waiting;
     queue_group(*g, rank, mask);
     unpark_ready(w, *g);
-    if (fresh && g->streak < kPartedDoublings) {
-      grant = kPartedBudget << ++g->streak;
+    if (fresh && g->streak < kDoublings) {
+      grant = kSpinBudget << ++g->streak;
     } else {
       if (g->wait[rank] == mask) g->passed |= mask;
       g->streak = 0;
-      grant = kPartedBudget;
+      grant = kSpinBudget;
     }
   } else {
     grant = fresh ? (w.grant * 2 > kSlice ? kSlice : w.grant * 2) : kSpinBudget;
@@ -253,13 +254,13 @@ void ws_rest(ws_warp* warp, ws_groups* g, uint32_t rank, uint32_t mask, uint32_t
   Warp& w = warp_of(warp);
   Worker& k = *block_of(warp).worker;
   if (stopping()) k.abandon();
-  const bool fresh = observe(w, *g, rank, mask, site);
   w.slice += w.grant;
-  if (w.slice >= kSlice || !fresh) {
+  if (w.slice >= kSlice) {
+    observe(w, *g, rank, mask, site);
     w.slice = 0;
     k.yield(w);
   }
-  w.budget = w.grant = fresh ? (w.grant * 2 > kSlice ? kSlice : w.grant * 2) : kSpinBudget;
+  w.budget = w.grant = kSlice;
 }
 
 void ws_pause(ws_warp* warp, ws_groups* g, uint32_t, uint32_t site) {
@@ -270,7 +271,7 @@ void ws_pause(ws_warp* warp, ws_groups* g, uint32_t, uint32_t site) {
   w.slice = 0;
   k.yield(w);
   w.budget = w.grant = 1;  // groups of the same warp come in at the next back-edge
-  g->streak = kPartedDoublings;
+  g->streak = kDoublings;
 }
 
 uint32_t ws_rendezvous(ws_warp* w, ws_groups* g, uint32_t members, uint32_t mask, uint32_t rank, uint32_t site) {

@@ -172,8 +172,10 @@ uint32_t ws_resident_blocks(const ws_kernel_info* info, const ws_launch_config* 
   if (c->registers) {
     // A warp's registers come in units of 256 and from one of the four parts of the SM.
     const uint32_t each = round_up(c->registers * WS_LANES, 256);
+    if (c->registers > 255 || each * round_up(warps, 4) > g_chip.registers_per_sm) return 0;
     blocks = std::min(blocks, 4 * (g_chip.registers_per_sm / 4 / each) / warps);
   }
+  if (info->static_shared + c->dynamic_shared > g_chip.shared_per_block_optin) return 0;
   const uint32_t shared = round_up(info->static_shared + c->dynamic_shared + kReservedShared, 128);
   return std::min(blocks, g_chip.shared_per_sm / shared);
 }

@@ -252,11 +252,16 @@ void DeadlockReport::collect(const Worker& k) {
         for (int d = 0; d < 3; ++d) n.thread[d] = w.tid[d][w.mask ? __builtin_ctz(w.mask) : 0];
         if (waits) {
           const Barrier& r = b.barriers[barrier];
-          n.count = r.count;
-          n.arrived = r.threads;
+          uint32_t all = 0;
+          n.count = uint32_t(r.count);
+          n.arrived = 0;
           for (uint32_t j = 0; j < b.warp_count; ++j) {
             const Warp& o = b.warps[j];
-            if (r.full >> j & 1) continue;
+            if (r.count < 0) all += uint32_t(__builtin_popcount(o.live));
+            if (r.full >> j & 1) {
+              n.arrived += uint32_t(__builtin_popcount(o.live));
+              continue;
+            }
             const uint32_t elsewhere = o.live & ~o.arrived[barrier];
             n.arrived += uint32_t(__builtin_popcount(o.arrived[barrier]));
             if (!o.live && r.count < 0) continue;
@@ -265,6 +270,7 @@ void DeadlockReport::collect(const Worker& k) {
             else if (elsewhere != o.lanes) n.missing += format("lanes %s of warp %u", lane_list(elsewhere).c_str(), j);
             else n.missing += format("warp %u", j);
           }
+          if (r.count < 0) n.count = all;
         }
         places.push_back(n);
         p = places.end() - 1;
@@ -293,7 +299,7 @@ std::string DeadlockReport::text(const Launch& l) const {
       continue;
     }
     out += format(" wait%s at barrier %u, ", p.threads == 1 ? "s" : "", p.barrier) + describe_site(l.info, p.site);
-    if (p.count > 0) out += format(": %u of %d threads have come", p.arrived, p.count);
+    out += format(": %u of %u threads have come", p.arrived, p.count);
     if (!p.missing.empty()) {
       std::string missing = p.missing;
       if (missing.size() > 160) missing = missing.substr(0, 160) + "...";

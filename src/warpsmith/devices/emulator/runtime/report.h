@@ -45,8 +45,7 @@ struct DeadlockReport {
   struct Place {                // all warps that wait for the same thing at the same instruction
     uint32_t site, barrier;     // barrier: kNone if they spin
     bool spins;
-    uint32_t arrived = 0;       // threads that came to the barrier, in the first block
-    int32_t count = 0;          // threads that it waits for, -1: all
+    uint32_t arrived = 0, count = 0;  // threads that came to the barrier, and that it waits for, in the first block
     uint64_t threads = 0, blocks = 0;
     uint32_t block[3], thread[3];
     uint32_t lanes = 0;

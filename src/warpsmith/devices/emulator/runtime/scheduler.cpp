@@ -122,7 +122,7 @@ void Worker::execute(Fiber& f, Warp& w) {
   w.top = nullptr;
   w.slice = w.stale = 0;
   w.seen.clear();
-  w.budget = w.grant = first_grant(*launch);
+  w.budget = w.grant = first_grant(*this);
   current = &w;
   launch->info->entry(&w);
   finish(w);
@@ -277,6 +277,7 @@ void Worker::begin(Launch& l, uint32_t n) {
   progress_ = seen_progress_ = rounds_ = retired_at_ = 0;
   grow_ = 1;
   request_ = nullptr;
+  spinning = false;
   shown_progress = 0;
   still_rounds = 0;
   idle = false;

@@ -29,6 +29,7 @@ struct alignas(64) Worker {
   Warp* current = nullptr;
   Fault fault;
   ws_range* cache = nullptr;    // [sites], see ws_warp::cache
+  bool spinning = false;        // some warp has spun in this launch
 
   // --- for fibers ---
   // The current warp (already queued somewhere, or waiting) gives the thread away; comes back when it is its turn.
@@ -96,7 +97,7 @@ Worker*& this_worker();
 // barrier.cpp
 void reset_barriers(Block& b);
 void lanes_left(Warp& w);       // w.live has shrunk: barriers may be complete now
-// progress.cpp
-uint32_t first_grant(const Launch& l);
+// groups.cpp
+uint32_t first_grant(const Worker& k);
 
 }  // namespace ws
