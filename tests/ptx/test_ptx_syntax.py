@@ -41,7 +41,9 @@ def module(text: str) -> Module:
 
 
 def kernel(body: str, before: str = "") -> Function:
-    return module(f"{before}\n.visible .entry k(.param .u64 k_0, .param .b32 k_1)\n{{{DECLARATIONS}{body}\n}}").functions["k"]
+    return module(
+        f"{before}\n.visible .entry k(.param .u64 k_0, .param .b32 k_1)\n{{{DECLARATIONS}{body}\n}}"
+    ).functions["k"]
 
 
 def instruction(text: str, before: str = "") -> Instruction:
@@ -130,7 +132,9 @@ class TestOperands:
         assert [r.name for r in found.items if isinstance(r, Reg)] == [f"%r{k % 10}" for k in range(128)]
 
     def test_vector_register_is_its_elements(self) -> None:
-        f = kernel(".reg .v4 .f32 %v; .reg .v2 .b32 %w<3>; mov.v4.f32 %v, {%f1, %f2, %f3, %f4}; add.f32 %f1, %v.y, %v.w; mov.b32 %r1, %w2.x;")
+        f = kernel(
+            ".reg .v4 .f32 %v; .reg .v2 .b32 %w<3>; mov.v4.f32 %v, {%f1, %f2, %f3, %f4}; add.f32 %f1, %v.y, %v.w; mov.b32 %r1, %w2.x;"
+        )
         first, second, third = f.instructions()
         assert first.operands[0] == Vec(tuple(Reg(f"%v.{c}", "f32") for c in "xyzw"))
         assert second.operands[1:] == (Reg("%v.y", "f32"), Reg("%v.w", "f32"))
@@ -159,7 +163,17 @@ class TestNumbers:
 
     @pytest.mark.parametrize(
         ("text", "value"),
-        [("1.5", 1.5), ("-1.5", -1.5), ("1e3", 1000.0), ("1.5E-2", 0.015), ("2.", 2.0), ("1.5+2", 3.5), ("1.0/4", 0.25), ("0.5*-2", -1.0), ("1e999", float("inf"))],
+        [
+            ("1.5", 1.5),
+            ("-1.5", -1.5),
+            ("1e3", 1000.0),
+            ("1.5E-2", 0.015),
+            ("2.", 2.0),
+            ("1.5+2", 3.5),
+            ("1.0/4", 0.25),
+            ("0.5*-2", -1.0),
+            ("1e999", float("inf")),
+        ],
     )
     def test_decimal_float_is_a_double(self, text: str, value: float) -> None:
         assert operand(text) == Imm(int.from_bytes(struct.pack("<d", value), "little"), "f64")
@@ -215,7 +229,7 @@ class TestInstructions:
         assert parse(HEADER + ".visible .entry k() { ret; }\n\0").kernels
 
     def test_non_ascii_in_comments_and_strings(self) -> None:
-        m = parse('// f\xfcr \u4e16\n' + HEADER + '.file 1 "\xfcber/\u4e16.cu"\n.global .b8 s[] = "\xe9";')
+        m = parse("// f\xfcr \u4e16\n" + HEADER + '.file 1 "\xfcber/\u4e16.cu"\n.global .b8 s[] = "\xe9";')
         assert m.files == {1: "\xfcber/\u4e16.cu"}
         assert m.variables["s"].init == b"\xc3\xa9\0"
 
@@ -269,7 +283,9 @@ class TestLabelsAndBranches:
 
 class TestScopes:
     def test_registers_of_scopes_are_told_apart(self) -> None:
-        f = kernel("{ .reg .pred p; setp.eq.s32 p, %r1, 0; } { .reg .b64 p; mov.b64 p, 1; { .reg .f32 p; mov.f32 p, 0f00000000; } mov.b64 p, 2; }")
+        f = kernel(
+            "{ .reg .pred p; setp.eq.s32 p, %r1, 0; } { .reg .b64 p; mov.b64 p, 1; { .reg .f32 p; mov.f32 p, 0f00000000; } mov.b64 p, 2; }"
+        )
         found = [i.operands[0] for i in f.instructions()]
         assert [r.type for r in found if isinstance(r, Reg)] == ["pred", "b64", "f32", "b64"]
         assert found[1] == found[3]
@@ -287,7 +303,9 @@ class TestScopes:
         assert types == ["b32", "b64"]
 
     def test_call_parameters_are_told_apart(self) -> None:
-        f = kernel("{ .param .b32 a; st.param.b32 [a+0], %r1; } { .param .align 8 .b8 a[16]; st.param.b64 [a+8], %rd1; }")
+        f = kernel(
+            "{ .param .b32 a; st.param.b32 [a+0], %r1; } { .param .align 8 .b8 a[16]; st.param.b64 [a+8], %rd1; }"
+        )
         first, second = f.variables
         assert (first.alias, second.alias) == ("a", "a")
         assert [i.operands[0] for i in f.instructions()] == [Addr(Sym(first.name)), Addr(Sym(second.name), 8)]
@@ -301,7 +319,9 @@ class TestScopes:
         assert instruction(".reg .b16 %q1<12>; mov.b16 %q111, 1;").operands[0] == Reg("%q111", "b16")
 
     def test_percent_is_optional(self) -> None:
-        assert instruction(".reg .b32 tmp, $x, _y; add.u32 tmp, $x, _y;").operands == tuple(Reg(n, "b32") for n in ("tmp", "$x", "_y"))
+        assert instruction(".reg .b32 tmp, $x, _y; add.u32 tmp, $x, _y;").operands == tuple(
+            Reg(n, "b32") for n in ("tmp", "$x", "_y")
+        )
 
     def test_local_variable_hides_module_variable(self) -> None:
         f = kernel(".shared .align 4 .b8 g[64]; mov.u32 %r1, g;", before=".global .b32 g;")
@@ -310,7 +330,9 @@ class TestScopes:
 
 
 class TestCalls:
-    DECLARED = ".extern .func (.param .b32 r) f(.param .b64 a, .param .b32 b); .extern .func g; .extern .func h(.reg .b32 x);"
+    DECLARED = (
+        ".extern .func (.param .b32 r) f(.param .b64 a, .param .b32 b); .extern .func g; .extern .func h(.reg .b32 x);"
+    )
 
     @pytest.mark.parametrize(
         ("text", "expected"),
@@ -321,7 +343,10 @@ class TestCalls:
             ("call.uni (%r1),\n f,\n (\n%rd1\n,\n 5\n)\n;", (Vec((R1,)), Sym("f"), Vec((RD1, Imm(5))), None)),
             ("call (_), f, (%rd1, 1);", (Vec((Sink(),)), Sym("f"), Vec((RD1, Imm(1))), None)),
             ("call h, (%r1);", (None, Sym("h"), Vec((R1,)), None)),
-            ("P: .callprototype (.param .b32 _) _ (.param .b64 _, .param .b32 _);\ncall (%r1), %rd1, (%rd1, %r2), P;", (Vec((R1,)), RD1, Vec((RD1, R2)), Label("P"))),
+            (
+                "P: .callprototype (.param .b32 _) _ (.param .b64 _, .param .b32 _);\ncall (%r1), %rd1, (%rd1, %r2), P;",
+                (Vec((R1,)), RD1, Vec((RD1, R2)), Label("P")),
+            ),
             ("P: .callprototype ()_();call %rd1, P;", (None, RD1, None, Label("P"))),
             ("P: .calltargets f, g;\ncall %rd1, (), P;", (None, RD1, Vec(()), Label("P"))),
         ],
@@ -331,7 +356,9 @@ class TestCalls:
         assert next(f.instructions()).operands == expected
 
     def test_prototype(self) -> None:
-        f = kernel("{ p: .callprototype (.param .align 8 .b8 _[16]) _ (.param .b64 _) .noreturn; call (%rq1), %rd1, (%rd1), p; }")
+        f = kernel(
+            "{ p: .callprototype (.param .align 8 .b8 _[16]) _ (.param .b64 _) .noreturn; call (%rq1), %rd1, (%rd1), p; }"
+        )
         ((name, prototype),) = f.prototypes.items()
         assert next(f.instructions()).operands[3] == Label(name)
         assert (prototype.returns[0].size, prototype.params[0].size, prototype.directives) == (16, 8, {"noreturn": ()})
@@ -373,22 +400,30 @@ class TestFunctions:
         ]  # fmt: skip
 
     def test_linkage(self) -> None:
-        m = module(".extern .func a; .weak .func b { ret; } .visible .entry c { ret; } .func d { ret; } .weak .global .b32 w; .common .global .b32 x[2];")
+        m = module(
+            ".extern .func a; .weak .func b { ret; } .visible .entry c { ret; } .func d { ret; } .weak .global .b32 w; .common .global .b32 x[2];"
+        )
         assert [f.linkage for f in m.functions.values()] == ["extern", "weak", "visible", None]
         assert [v.linkage for v in m.variables.values()] == ["weak", "common"]
 
     def test_declaration_then_definition(self) -> None:
-        m = module(".visible .func f(.param .b32 a); .visible .func f(.param .b32 a) { ret; } .extern .func f(.param .b32 a);")
+        m = module(
+            ".visible .func f(.param .b32 a); .visible .func f(.param .b32 a) { ret; } .extern .func f(.param .b32 a);"
+        )
         assert m.functions["f"].body is not None
 
     def test_noreturn_and_attributes(self) -> None:
-        f = module(".func .attribute(.unified_func(1, 2)) f(.param .b32 a) .noreturn .abi_preserve 8 { trap; }").functions["f"]
+        f = module(
+            ".func .attribute(.unified_func(1, 2)) f(.param .b32 a) .noreturn .abi_preserve 8 { trap; }"
+        ).functions["f"]
         assert f.directives == {"noreturn": (), "abi_preserve": (8,)}
 
 
 class TestVariables:
     def test_shapes(self) -> None:
-        m = module(".global .f32 a, b[3], c[2][5]; .const .align 16 .v4 .f32 d[2]; .extern .shared .b8 e[]; .shared .b8 f[0];")
+        m = module(
+            ".global .f32 a, b[3], c[2][5]; .const .align 16 .v4 .f32 d[2]; .extern .shared .b8 e[]; .shared .b8 f[0];"
+        )
         assert {v.name: v.size for v in m.variables.values()} == {"a": 4, "b": 12, "c": 40, "d": 32, "e": 0, "f": 0}
         assert [v.align for v in m.variables.values()] == [4, 4, 4, 16, 1, 1]
 
@@ -451,7 +486,10 @@ class TestVariables:
 
     def test_managed(self) -> None:
         assert variable(".visible .global .attribute(.managed) .align 4 .u32 x = 7;").attributes == ("managed",)
-        assert variable(".global .attribute(.managed, .unified(1, 2)) .u32 x;").attributes == ("managed", "unified(1,2)")
+        assert variable(".global .attribute(.managed, .unified(1, 2)) .u32 x;").attributes == (
+            "managed",
+            "unified(1,2)",
+        )
 
     def test_sampler(self) -> None:
         found = variable(".global .samplerref s = { addr_mode_0 = wrap, force_unnormalized_coords = 1 };")
@@ -506,5 +544,7 @@ class TestPositions:
         assert depth < 100
 
     def test_sections_are_skipped(self) -> None:
-        m = module(".section .debug_abbrev {\n.b8 1\n.b32 .debug_str+4\n}\n.entry k() { ret; }\n.section .debug_loc { }")
+        m = module(
+            ".section .debug_abbrev {\n.b8 1\n.b32 .debug_str+4\n}\n.entry k() { ret; }\n.section .debug_loc { }"
+        )
         assert list(m.functions) == ["k"]

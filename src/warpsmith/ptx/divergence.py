@@ -12,9 +12,9 @@ keeps these rules:
    leave at once.
 
 For every block the analysis collects its *frontier*: the blocks at whose start other lanes of the warp may be
-waiting for their turn while it runs, and those in which lanes may be *parked* (rule 2) meanwhile.  A branch that parts
-lanes puts its targets into the frontier of each other; a block with nobody waiting and nobody parked runs with all
-the lanes that are left.
+waiting for their turn while it runs.  A branch that parts lanes puts its targets into the frontier of each other; a
+block whose frontier is empty runs with all the lanes that are left.  Where lanes may be passed over (rule 2) the order
+of ranks is lost, and everything that those lanes or the lanes in their frontier can still reach counts as parted.
 """
 
 from __future__ import annotations
@@ -57,8 +57,9 @@ class Uniformity:
     ``uniform_registers`` hold, wherever they are live, one value for all lanes of the activation that are left: a
     scalar can stand for them.  ``invariant_registers`` are those of them that have only one value, whenever and
     by whichever lanes they are written.  ``divergent_branches``: blocks whose last instruction may part lanes.
-    ``parted_blocks`` may run while other lanes of the activation wait elsewhere; ``frontiers[k]`` has bit ``m`` if
-    they may wait at block ``m``, or be parked in it, while block ``k`` runs.
+    ``parted_blocks`` may run while other lanes of the activation wait elsewhere: ``frontiers[k]`` has bit ``m`` if
+    they may wait at block ``m`` while block ``k`` runs, except that ``overtaken_blocks`` may run while others are
+    anywhere.  ``waiting_blocks``: see rule 2 above.
     """
 
     uniform_registers: frozenset[str]
@@ -66,6 +67,7 @@ class Uniformity:
     divergent_branches: frozenset[int]
     parted_blocks: frozenset[int]
     waiting_blocks: frozenset[int]
+    overtaken_blocks: frozenset[int]
     frontiers: list[int]
 
 
@@ -101,8 +103,8 @@ class _Analysis:
         self.waiting = waiting_blocks(cfg, module)
         self.divergent: set[str] = set()
         self.branches: set[int] = set()
-        self.fronts = [0] * len(cfg.blocks)
-        self.parked = [0] * len(cfg.blocks)
+        self.frontiers = [0] * len(cfg.blocks)
+        self.overtaken: set[int] = set()
         self.todo: list[_Step] = []
 
     def run(self) -> Uniformity:
@@ -120,7 +122,8 @@ class _Analysis:
             frozenset(self.branches),
             frozenset(k for k in range(len(self.steps)) if self._is_parted(k)),
             self.waiting,
-            [front | parked for front, parked in zip(self.fronts, self.parked, strict=True)],
+            frozenset(self.overtaken),
+            self.frontiers,
         )
 
     def _mark(self, name: str) -> None:
@@ -129,7 +132,7 @@ class _Analysis:
             self.todo += self.users.get(name, ())
 
     def _is_parted(self, block: int) -> bool:
-        return bool(self.fronts[block] or self.parked[block])
+        return block in self.overtaken or self.frontiers[block] != 0
 
     def _visit(self, step: _Step) -> None:
         i = step.instruction
@@ -147,29 +150,44 @@ class _Analysis:
         todo = {block}
         while todo:
             k = todo.pop()
-            for n, front, parked in self._flow(k):
-                front |= self.fronts[n]
-                parked |= self.parked[n]
-                if (front, parked) != (self.fronts[n], self.parked[n]):
-                    if not self._is_parted(n):  # its writes no longer reach all lanes
-                        self.todo += self.steps[n]
-                    self.fronts[n], self.parked[n] = front, parked
+            if k in self.overtaken:
+                continue
+            if self.frontiers[k] and k in self.waiting:
+                self._overtake([*self.cfg.kept_successors(self.cfg.blocks[k]), *_bits(self.frontiers[k])])
+                continue
+            for n, more in self._flow(k):
+                new = self.frontiers[n] | more
+                if new != self.frontiers[n] and n not in self.overtaken:
+                    self._parted(n)
+                    self.frontiers[n] = new
                     todo.add(n)
 
-    def _flow(self, k: int) -> Iterator[tuple[int, int, int]]:
-        """Blocks that may run next after (a part of) block ``k``, with who may wait and be parked meanwhile."""
-        block, front, parked = self.cfg.blocks[k], self.fronts[k], self.parked[k]
-        kept = self.cfg.kept_successors(block)
-        targets = sum(1 << t for t in set(kept))
-        leaving = block.leaves or not kept or len(kept) < len(block.successors)
-        for n in _bits(front | parked):
-            if leaving or parked >> n & 1 or n < targets.bit_length():
-                yield n, _above(n, front | targets), parked
-            if k in self.waiting:
-                yield n, _above(n, front), parked | 1 << k
+    def _parted(self, block: int) -> None:
+        """The writes of a block no longer reach all lanes."""
+        if not self._is_parted(block):
+            self.todo += self.steps[block]
+
+    def _overtake(self, blocks: list[int]) -> None:
+        """Lanes may come to these blocks, and to all behind them, in any order."""
+        while blocks:
+            k = blocks.pop()
+            if k not in self.overtaken:
+                self._parted(k)
+                self.overtaken.add(k)
+                blocks += self.cfg.kept_successors(self.cfg.blocks[k])
+
+    def _flow(self, k: int) -> Iterator[tuple[int, int]]:
+        """Blocks that may run next after block ``k``, with who may wait meanwhile."""
+        block, frontier = self.cfg.blocks[k], self.frontiers[k]
+        kept = set(self.cfg.kept_successors(block))
+        targets = sum(1 << t for t in kept)
+        leaving = block.leaves or not kept or len(kept) < len(set(block.successors))
+        for n in _bits(frontier):
+            if leaving or n < targets.bit_length():
+                yield n, _above(n, frontier | targets)
         others = targets if k in self.branches else 0
-        for t in set(kept):
-            yield t, _above(t, front | others), parked
+        for t in kept:
+            yield t, _above(t, frontier | others)
 
     # -- values ------------------------------------------------------------------------------------------------
 
