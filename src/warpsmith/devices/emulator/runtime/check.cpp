@@ -54,22 +54,21 @@ memory::View& view() {
 }
 
 bool locate(uint64_t address, uint64_t bytes, Place* out) {
-  const memory::Span* s = view().find(address);
-  if (s && !(s->flags & memory::kHeap)) {
-    *out = Place{s->base, s->size, s->flags};
-    return address - s->base + bytes <= s->size;
+  memory::Span span{};
+  if (const memory::Span* s = view().find(address)) {
+    span = *s;
+  } else {  // what came into being since the launch began: by another host thread, or the heap at its first use
+    memory::Allocation a;
+    if (!memory::find(address, &a)) return false;
+    span = memory::Span{a.base, a.size, a.flags};
   }
-  if (s) {
+  if (span.flags & memory::kHeap) {
     heap::Piece piece;
     if (!heap::find(address, &piece)) return false;
-    *out = Place{piece.base, piece.size, memory::kHeap};
-    return address - piece.base + bytes <= piece.size;
+    span = memory::Span{piece.base, piece.size, memory::kHeap};
   }
-  // Allocated by another host thread since the launch began?
-  memory::Allocation a;
-  if (!memory::find(address, &a) || (a.flags & memory::kHeap)) return false;
-  *out = Place{a.base, a.size, a.flags};
-  return address - a.base + bytes <= a.size;
+  *out = Place{span.base, span.size, span.flags};
+  return address - span.base + bytes <= span.size;
 }
 
 void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, uint32_t align, const uint64_t* addr, uint32_t mask) {
