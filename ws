@@ -81,7 +81,7 @@ install() { # install WHAT REQUIREMENT STAMP...
   shift 2
   rm -f "$@"
   : >"$mark"
-  step "$what" "$python" -m pip install --disable-pip-version-check --no-input --progress-bar off -e "$requirement"
+  step "$what" "$python" -m pip install --disable-pip-version-check --no-input --no-compile --progress-bar off -e "$requirement"
   rm -f "$mark"
   ((step_status == 0)) || exit 86
   for stamp; do printf '%s\n' "$packages" >"$stamp"; done

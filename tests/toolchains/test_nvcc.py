@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -20,7 +21,7 @@ from warpsmith.errors import (
     UnsupportedApiError,
     UsageError,
 )
-from warpsmith.toolchains import nvcc, toolkit
+from warpsmith.toolchains import auto, nvcc, toolkit
 from warpsmith.toolchains.options import parse
 
 STUB = """
@@ -207,17 +208,45 @@ def test_no_cuda_runtime_of_ours(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 
 
 def test_ptx_of_a_program_with_host_code() -> None:
-    write(p_cu=PROGRAM)
-    made = nvcc.ptx("p.cu", parse([]), "rtx4090")
+    made = nvcc.ptx(PROGRAM, parse([]), "rtx4090", name="some/p.cu")
     assert ".entry _Z7nothingv" in made.text
     assert ".target sm_89" in made.text
+    assert '.file\t1 "some/p.cu"' in made.text
+    assert re.search(r"\.loc\t1 3 \d+", made.text)
     assert not made.cached
-    assert nvcc.ptx("p.cu", parse([]), "rtx4090").cached
+    assert nvcc.ptx(PROGRAM, parse([]), "rtx4090", name="some/p.cu").cached
+    with pytest.raises(CompileError, match=r"^some/p.cu\(3\): error: "):
+        nvcc.ptx(PROGRAM.replace("{}", "{ x; }"), parse([]), name="some/p.cu")
+
+
+def test_the_compiler_that_takes_it() -> None:
+    kernel = "__global__ void k(float* x) { *x = N; }\n"
+    options = ["-DN=3", "-O3", "--use_fast_math", "-std=c++20", "-Xcompiler", "-Wall", "--expt-relaxed-constexpr", "-w"]
+    assert auto.compile(kernel, options=options).toolchain.startswith("nvrtc")
+    Path("n.h").write_text("#define N 4\n")
+    for host in ("#include <vector>\n", "int main() { return 0; }\n", "std::string s;\n"):
+        text = f'#include "n.h"\n#include <string>\n{host}{kernel}'
+        made = auto.compile(text, name="p.cu", options=options[1:])
+        assert made.toolchain.startswith("nvcc")
+        assert "0f40800000" in made.text or ", 1082130432" in made.text
+    with pytest.raises(CompileError, match=r"^p.cu\(1\): error: "):
+        auto.compile("int main() { return x; }\n", name="p.cu")
+    with pytest.raises(UsageError, match="frobnicate"):
+        auto.compile(kernel, options=["--frobnicate"])
+
+
+def test_without_a_host_compiler_nvrtc_has_the_last_word(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    toolkit.host_compiler.cache_clear()
+    try:
+        with pytest.raises(CompileError, match="cannot open source file"):
+            auto.compile("#include <vector>\n")
+    finally:
+        toolkit.host_compiler.cache_clear()
 
 
 @pytest.mark.parametrize("chip", ["t4", "rtx5090"])
 def test_the_oldest_and_the_newest_chip(chip: str) -> None:
-    write(p_cu=PROGRAM)
-    made = nvcc.ptx("p.cu", parse([]), chip)
+    made = nvcc.ptx(PROGRAM, parse([]), chip)
     assert f".target {load(chip).target}" in made.text
     assert made.log == ""

@@ -14,7 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ..chips import DEFAULT, Chip, load
@@ -73,17 +73,37 @@ def build(
     return ProgramFile(path, log, cached, time.perf_counter() - start)
 
 
-def ptx(source: str, options: Options, chip: Chip | str = DEFAULT, progress: Progress = lambda step: None) -> Artifact:
-    """The PTX of one .cu file, compiled by nvcc: for sources that NVRTC does not take (host code in the same file)."""
+def ptx(
+    source: str,
+    options: Options,
+    chip: Chip | str = DEFAULT,
+    *,
+    name: str = "kernel.cu",
+    progress: Progress = lambda step: None,
+) -> Artifact:
+    """The PTX of CUDA C++ text, called ``name``: for sources that NVRTC does not take (host code in them)."""
     start = time.perf_counter()
     chip = load(chip) if isinstance(chip, str) else chip
-    check_sources([source], (".cu",))
     kit = toolkit()
-    unit = _compile(source, options, chip, kit, progress, kind="ptx")
-    text = unit.path.read_text()
+    host_compiler()
+    # The text needs a file with a lasting path (it is part of what the cache goes by), and its own name in messages.
+    store = caches.default_cache()
+    text = f'#line 1 "{name}"\n{source}'.encode(errors="surrogateescape")
+    key = caches.key("source", text)
+    path = store.find_file("source", key)
+    if path is None:
+        with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
+            made = Path(folder) / "source"
+            made.write_bytes(text)
+            path = store.store_file("source", key, made)
+    own_folder = replace(options, compile=[*options.compile, f"-I{os.path.dirname(name) or '.'}", "-x", "cu"])
+    unit = _compile(str(path), own_folder, chip, kit, lambda step: progress(f"compiling {name}"), kind="ptx")
+    made_of = unit.path.read_text()
+    for given in (os.path.join(os.getcwd(), name), str(path)):
+        made_of = made_of.replace(f'"{given}"', f'"{name}"')
     version = kit.version("nvidia-cuda-nvcc")
     return Artifact(
-        text, chip.target, source, f"nvcc {version}", unit.log, {}, unit.cached, time.perf_counter() - start
+        made_of, chip.target, name, f"nvcc {version}", unit.log, {}, unit.cached, time.perf_counter() - start
     )
 
 
@@ -122,7 +142,8 @@ def _compile(
     with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
         made, deps = Path(folder) / "out", Path(folder) / "deps"
         log = _run([*command, "-MD", "-MF", str(deps), "-o", str(made)], source)
-        read = recorded.dependencies(deps)
+        # A #line directive makes a file of whatever stands in it.
+        read = [file for file in recorded.dependencies(deps) if os.path.exists(file)]
         name = caches.key(key, *(Path(file).read_bytes() for file in read if not file.startswith(trusted)))
         path = store.store_file(kind, name, made)
     recorded.record(store, key, read, trusted, recorded.Result(name, log), since)
