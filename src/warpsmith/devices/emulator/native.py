@@ -148,6 +148,9 @@ _SIGNATURES: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "ws_init": (c_int, (POINTER(ChipStruct), POINTER(Options))),
     "ws_last_message": (c_char_p, ()),
     "ws_malloc": (c_uint64, (c_uint64, c_char_p)),
+    "ws_malloc_managed": (c_uint64, (c_uint64, c_char_p)),
+    "ws_register_host": (c_int, (c_void_p, c_uint64)),
+    "ws_unregister_host": (c_int, (c_void_p,)),
     "ws_free": (c_int, (c_uint64,)),
     "ws_copy_in": (c_int, (c_uint64, c_void_p, c_uint64)),
     "ws_copy_out": (c_int, (c_void_p, c_uint64, c_uint64)),
@@ -238,6 +241,17 @@ class Runtime:
     def malloc(self, size: int, label: str = "") -> int:
         """A device address, 0 if there is no memory left."""
         return int(self.lib.ws_malloc(size, label.encode() or None))
+
+    def malloc_managed(self, size: int, label: str = "") -> int:
+        """Memory that host code can use at the same address; 0 if there is none left."""
+        return int(self.lib.ws_malloc_managed(size, label.encode() or None))
+
+    def register_host(self, address: int, size: int) -> None:
+        """Let kernels use host memory at its own address."""
+        self._checked(self.lib.ws_register_host(address, size))
+
+    def unregister_host(self, address: int) -> None:
+        self._checked(self.lib.ws_unregister_host(address))
 
     def free(self, address: int) -> None:
         self._checked(self.lib.ws_free(address))

@@ -178,16 +178,23 @@ bool swap128(u128* p, u128* expected, u128 desired) {
   *expected = u128(hi) << 64 | lo;
   return ok;
 #else
-  uint64_t lo, hi;
+  // What was read is written back if it differs: only then is it known to have been read in one piece.
+  uint64_t lo, hi, new_lo, new_hi;
   uint32_t failed;
   const uint64_t want_lo = uint64_t(*expected), want_hi = uint64_t(*expected >> 64);
-  asm volatile("ldaxp %0, %1, [%2]" : "=r"(lo), "=r"(hi) : "r"(p) : "memory");
-  const bool equal = lo == want_lo && hi == want_hi;
-  const uint64_t new_lo = equal ? uint64_t(desired) : lo, new_hi = equal ? uint64_t(desired >> 64) : hi;
-  asm volatile("stlxp %w0, %1, %2, [%3]" : "=&r"(failed) : "r"(new_lo), "r"(new_hi), "r"(p) : "memory");
-  if (failed) return false;  // the caller tries again with the same expectation
+  asm volatile(
+      "1: ldaxp %[lo], %[hi], [%[p]]\n"
+      "   cmp %[lo], %[want_lo]\n"
+      "   ccmp %[hi], %[want_hi], #0, eq\n"
+      "   csel %[new_lo], %[d_lo], %[lo], eq\n"
+      "   csel %[new_hi], %[d_hi], %[hi], eq\n"
+      "   stlxp %w[failed], %[new_lo], %[new_hi], [%[p]]\n"
+      "   cbnz %w[failed], 1b\n"
+      : [lo] "=&r"(lo), [hi] "=&r"(hi), [new_lo] "=&r"(new_lo), [new_hi] "=&r"(new_hi), [failed] "=&r"(failed)
+      : [p] "r"(p), [want_lo] "r"(want_lo), [want_hi] "r"(want_hi), [d_lo] "r"(uint64_t(desired)), [d_hi] "r"(uint64_t(desired >> 64))
+      : "memory", "cc");
   *expected = u128(hi) << 64 | lo;
-  return equal;
+  return lo == want_lo && hi == want_hi;
 #endif
 }
 
@@ -195,16 +202,6 @@ template <class T>
 bool swap(T* p, T* expected, T desired) {
   if constexpr (sizeof(T) == 16) return swap128(p, expected, desired);
   else return __atomic_compare_exchange_n(p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-}
-
-// Compare and swap proper: one try whose failure means that the value differs.
-template <class T>
-T compare_swap(T* p, T compare, T value) {
-  T seen = compare;
-  for (;;) {
-    if (swap(p, &seen, value)) return compare;
-    if (seen != compare) return seen;
-  }
 }
 
 template <class T>
@@ -253,9 +250,9 @@ struct Exchange {
 template <class T, bool Plain>
 struct CompareSwap {
   static T run(T* p, T b, T c) {
-    if constexpr (!Plain) return compare_swap(p, b, c);
-    const T old = *p;
-    if (old == b) *p = c;
+    T old = b;
+    if constexpr (!Plain) swap(p, &old, c);
+    else if ((old = *p) == b) *p = c;
     return old;
   }
 };
@@ -263,7 +260,8 @@ struct CompareSwap {
 // ---- a warp --------------------------------------------------------------------------------------------
 
 struct Lanes {
-  uint8_t* at[WS_LANES];
+  uint8_t* base;                // lane i works at base + offset[i]
+  const uint64_t* offset;
   const void* b;
   const void* c;
   void* out;
@@ -275,13 +273,14 @@ using Run = void (*)(const Lanes&);
 template <class T, class M>
 void every_lane(const Lanes& l) {
   const T* b = static_cast<const T*>(l.b);
-  const T* c = static_cast<const T*>(l.c);
-  T* out = static_cast<T*>(l.out);
-  for (uint32_t m = l.mask; m; m &= m - 1) {
-    const int i = __builtin_ctz(m);
-    T* p = reinterpret_cast<T*>(l.at[i]);
-    const T old = M::run(p, b[i], c ? c[i] : T());
-    if (out) out[i] = old;
+  const T* c = l.c ? static_cast<const T*>(l.c) : b;
+  T unused[WS_LANES];
+  T* out = l.out ? static_cast<T*>(l.out) : unused;
+  auto lane = [&](int i) { out[i] = M::run(reinterpret_cast<T*>(l.base + l.offset[i]), b[i], c[i]); };
+  if (l.mask == ~0u) {
+    for (int i = 0; i < WS_LANES; ++i) lane(i);
+  } else {
+    for (uint32_t m = l.mask; m; m &= m - 1) lane(__builtin_ctz(m));
   }
 }
 
@@ -358,16 +357,36 @@ Run select(uint32_t op, uint32_t type, bool shared) {
 
 constexpr uint32_t kSize[WS_TYPES] = {2, 4, 8, 16, 4, 4, 8, 8, 2, 2, 4, 4, 4, 8};
 
-bool in_block(uint32_t space, uint64_t address) {
-  return space == WS_SHARED || space == WS_LOCAL || (space == WS_GENERIC && address - WS_SHARED_WINDOW < 2 * WS_WINDOW_SIZE);
+void run(Warp& w, const Lanes& l, uint32_t site, uint32_t op, uint32_t type, bool shared) {
+  const Run f = shared || w.block->launch->single ? select<true>(op, type, shared) : select<false>(op, type, shared);
+  if (!f) fail(w, Failure{WS_E_UNSUPPORTED, site, l.mask, "this atomic operation does not exist for this type"});
+  f(l);
 }
 
-void run(const ws_warp& w, const Lanes& l, uint32_t site, uint32_t op, uint32_t type, bool block_memory) {
-  const Launch& launch = *w.block->launch;
-  const Run f = block_memory || launch.single ? select<true>(op, type, block_memory) : select<false>(op, type, block_memory);
-  if (!f)
-    fail(const_cast<Warp&>(static_cast<const Warp&>(w)), Failure{WS_E_UNSUPPORTED, site, l.mask, "this atomic operation does not exist for this type"});
-  f(l);
+// Lanes whose address is not a multiple of size in [base, base + limit).
+uint32_t outside(const uint64_t* addr, uint32_t mask, uint32_t size, const ws_range& good) {
+  uint32_t bad = 0;
+  for (int i = 0; i < WS_LANES; ++i) bad |= uint32_t((addr[i] - good.base >= good.limit) | ((addr[i] & (size - 1)) != 0)) << i;
+  return bad & mask;
+}
+
+bool in_block(uint64_t address) { return address - WS_SHARED_WINDOW < 3 * WS_WINDOW_SIZE; }
+
+// Generic addresses in several spaces, or the first time that an instruction runs.
+void run_any(Warp& w, Lanes l, uint32_t site, uint32_t space, uint32_t op, uint32_t type) {
+  check_access(w, site, space, WS_ATOMIC, kSize[type], kSize[type], l.offset, l.mask);
+  uint64_t host[WS_LANES] = {};
+  uint32_t block_lanes = space == WS_SHARED || space == WS_LOCAL ? l.mask : 0;
+  for (uint32_t m = l.mask; m; m &= m - 1) {
+    const uint32_t i = uint32_t(__builtin_ctz(m));
+    host[i] = reinterpret_cast<uint64_t>(host_address(w, space, l.offset[i], i));
+    if (space == WS_GENERIC && in_block(l.offset[i])) block_lanes |= 1u << i;
+  }
+  const uint32_t mask = l.mask;
+  l.base = nullptr;
+  l.offset = host;
+  if ((l.mask = mask & block_lanes)) run(w, l, site, op, type, true);
+  if ((l.mask = mask & ~block_lanes)) run(w, l, site, op, type, false);
 }
 
 }  // namespace
@@ -379,21 +398,18 @@ using namespace ws;
 void ws_atomic(ws_warp* w, uint32_t site, uint32_t space, uint32_t op, uint32_t type, const uint64_t* addr, const void* b, const void* c,
                void* out, uint32_t mask) {
   const uint32_t size = kSize[type];
-  // The usual case first: all lanes where this instruction was found good before.
-  const ws_range good = w->cache ? w->cache[site] : ws_range{0, 0};
-  bool fine = space == WS_GLOBAL || space == WS_GENERIC;
-  uint32_t block_lanes = 0;
-  Lanes l{{}, b, c, out, mask};
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const uint32_t i = uint32_t(__builtin_ctz(m));
-    fine &= addr[i] - good.base < good.limit && addr[i] % size == 0;
-    if (in_block(space, addr[i])) block_lanes |= 1u << i;
+  Lanes l{nullptr, addr, b, c, out, mask};
+  if (space == WS_SHARED && w->shared_size >= size) {
+    if (outside(addr, mask, size, ws_range{0, w->shared_size - size + 1}) == 0) {
+      l.base = w->shared;
+      return run(warp_of(w), l, site, op, type, true);
+    }
+  } else if (space == WS_GLOBAL || space == WS_GENERIC) {
+    const ws_range good = w->cache[site];
+    if (outside(addr, mask, size, good) == 0 && (space == WS_GLOBAL || !in_block(good.base))) {
+      l.base = reinterpret_cast<uint8_t*>(w->delta);
+      return run(warp_of(w), l, site, op, type, false);
+    }
   }
-  if (!fine) check_access(warp_of(w), site, space, WS_ATOMIC, size, size, addr, mask);
-  for (uint32_t m = mask; m; m &= m - 1) {
-    const uint32_t i = uint32_t(__builtin_ctz(m));
-    l.at[i] = host_address(*w, space, addr[i], i);
-  }
-  if (l.mask = mask & block_lanes; l.mask) run(*w, l, site, op, type, true);
-  if (l.mask = mask & ~block_lanes; l.mask) run(*w, l, site, op, type, false);
+  run_any(warp_of(w), l, site, space, op, type);
 }

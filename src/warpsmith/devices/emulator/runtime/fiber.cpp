@@ -199,11 +199,9 @@ Fiber* FiberPool::take() {
   return f;
 }
 
-void FiberPool::reclaim(bool reset) {
-  if (reset) {
-    for (Fiber* f : all_) f->reset();
-    free_ = all_;
-  }
+void FiberPool::reset() {
+  for (Fiber* f : all_) f->reset();
+  free_ = all_;
 }
 
 void FiberPool::trim(size_t keep) {

@@ -37,7 +37,7 @@ class FiberPool {
   void configure(Worker* worker, size_t stack, size_t local, uint8_t poison);
   Fiber* take();                // null: out of memory
   void give(Fiber* f) { free_.push_back(f); }
-  void reclaim(bool reset);     // after a launch: every fiber is free again (reset: some were left in the middle)
+  void reset();                 // every fiber is free again, wherever it was
   void trim(size_t keep);       // returns memory beyond `keep` fibers to the system
   size_t count() const { return all_.size(); }
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "deadlock.h"
 #include "report.h"
 #include "state.h"
 

@@ -20,8 +20,6 @@ namespace {
 
 unsigned long long ull(uint64_t v) { return v; }
 
-std::string position(const uint32_t p[3]) { return format("(%u,%u,%u)", p[0], p[1], p[2]); }
-
 const ws_site* site_of(const ws_kernel_info* info, uint32_t site) {
   return site < info->site_count ? &info->sites[site] : nullptr;
 }
@@ -63,6 +61,8 @@ std::string format(const char* pattern, ...) {
   va_end(again);
   return out;
 }
+
+std::string position(const uint32_t p[3]) { return format("(%u,%u,%u)", p[0], p[1], p[2]); }
 
 std::string plural(uint64_t n, const char* noun) { return format("%llu %s%s", ull(n), noun, n == 1 ? "" : "s"); }
 
@@ -211,104 +211,6 @@ void fail_access(Warp& w, const BadAccess& a) {
     }
   }
   block_of(&w).worker->abandon();
-}
-
-// ---- deadlock ----------------------------------------------------------------------------------------
-
-void stuck(Block& b) {
-  Launch& l = *b.launch;
-  if (l.failed.exchange(true)) b.worker->abandon();
-  {
-    std::lock_guard<std::mutex> lock(l.mutex);
-    l.deadlock.pending = true;
-    l.deadlock.only = &b;
-  }
-  g_stop = true;
-  b.worker->abandon();
-}
-
-void DeadlockReport::collect(const Worker& k) {
-  for (const auto& owned : k.blocks()) {
-    const Block& b = *owned;
-    if (!b.resident || (only && only != &b)) continue;
-    ++resident;
-    const uint64_t place = b.index[0] + uint64_t(b.index[1]) * b.launch->config->grid[0] +
-                           uint64_t(b.index[2]) * b.launch->config->grid[0] * b.launch->config->grid[1];
-    for (uint32_t i = 0; i < b.warp_count; ++i) {
-      const Warp& w = b.warps[i];
-      if (w.state == State::done || w.state == State::fresh) continue;
-      const bool waits = w.state == State::waiting;
-      const uint32_t barrier = waits ? w.barrier : kNone;
-      auto p = std::find_if(places.begin(), places.end(), [&](const Place& x) {
-        return x.site == w.site && x.barrier == barrier && x.spins == !waits;
-      });
-      if (p == places.end()) {
-        Place n{};
-        n.site = w.site;
-        n.barrier = barrier;
-        n.spins = !waits;
-        n.lanes = w.mask;
-        std::copy(b.index, b.index + 3, n.block);
-        for (int d = 0; d < 3; ++d) n.thread[d] = w.tid[d][w.mask ? __builtin_ctz(w.mask) : 0];
-        if (waits) {
-          const Barrier& r = b.barriers[barrier];
-          uint32_t all = 0;
-          n.count = uint32_t(r.count);
-          n.arrived = 0;
-          for (uint32_t j = 0; j < b.warp_count; ++j) {
-            const Warp& o = b.warps[j];
-            if (r.count < 0) all += uint32_t(__builtin_popcount(o.live));
-            if (r.full >> j & 1) {
-              n.arrived += uint32_t(__builtin_popcount(o.live));
-              continue;
-            }
-            const uint32_t elsewhere = o.live & ~o.arrived[barrier];
-            n.arrived += uint32_t(__builtin_popcount(o.arrived[barrier]));
-            if (!o.live && r.count < 0) continue;
-            if (!n.missing.empty()) n.missing += ", ";
-            if (!o.live) n.missing += format("warp %u (exited)", j);
-            else if (elsewhere != o.lanes) n.missing += format("lanes %s of warp %u", lane_list(elsewhere).c_str(), j);
-            else n.missing += format("warp %u", j);
-          }
-          if (r.count < 0) n.count = all;
-        }
-        places.push_back(n);
-        p = places.end() - 1;
-      }
-      p->threads += uint64_t(__builtin_popcount(w.mask));
-      if (p->last_block != place) ++p->blocks;
-      p->last_block = place;
-    }
-  }
-}
-
-std::string DeadlockReport::text(const Launch& l) const {
-  std::string out = "deadlock in kernel " + std::string(l.info->name) + ": ";
-  out += only ? "no thread of block " + position(only->index) + " can go on" : "no thread can go on";
-  size_t shown = 0;
-  for (const Place& p : places) {
-    if (++shown > 8) {
-      out += format("\n  ... and %zu more places", places.size() - 8);
-      break;
-    }
-    out += "\n  " + plural(p.threads, "thread");
-    if (!only) out += p.blocks > 1 ? format(" of %llu blocks", ull(p.blocks)) : " of block " + position(p.block);
-    if (p.spins) {
-      out += (p.threads == 1 ? " spins at " : " spin at ") + describe_site(l.info, p.site) + ": what it reads never changes";
-      if (p.blocks > 1) out += "; the first is thread " + position(p.thread) + " of block " + position(p.block);
-      continue;
-    }
-    out += format(" wait%s at barrier %u, ", p.threads == 1 ? "s" : "", p.barrier) + describe_site(l.info, p.site);
-    out += format(": %u of %u threads have come", p.arrived, p.count);
-    if (!p.missing.empty()) {
-      std::string missing = p.missing;
-      if (missing.size() > 160) missing = missing.substr(0, 160) + "...";
-      out += (p.blocks > 1 ? "; not there in block " + position(p.block) + ": " : "; not there: ") + missing;
-    }
-  }
-  if (!only && not_started)
-    out += format("\n  %s of the grid could not be started beside the %llu that wait", plural(not_started, "block").c_str(), ull(resident));
-  return out;
 }
 
 }  // namespace ws

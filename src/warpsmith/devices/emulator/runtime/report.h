@@ -2,7 +2,6 @@
 #pragma once
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "state.h"
 
@@ -35,27 +34,8 @@ std::string describe_address(uint64_t address, uint64_t* near_base, uint64_t* ne
 std::string describe_allocation(uint64_t size, const std::string& label, uint32_t number);
 const char* space_name(uint32_t space);
 const char* access_name(uint32_t kind);
+std::string position(const uint32_t p[3]);  // "(1,2,3)"
 std::string plural(uint64_t n, const char* noun);
 std::string lane_list(uint32_t mask);  // "0-15, 31"
-
-// Who waits where when nothing can go on.
-struct DeadlockReport {
-  const Block* only = nullptr;  // this block alone is stuck; null: the whole launch
-  bool pending = false;
-  struct Place {                // all warps that wait for the same thing at the same instruction
-    uint32_t site, barrier;     // barrier: kNone if they spin
-    bool spins;
-    uint32_t arrived = 0, count = 0;  // threads that came to the barrier, and that it waits for, in the first block
-    uint64_t threads = 0, blocks = 0;
-    uint32_t block[3], thread[3];
-    uint32_t lanes = 0;
-    uint64_t last_block = ~0ull;
-    std::string missing;        // for the first block
-  };
-  std::vector<Place> places;
-  uint64_t resident = 0, not_started = 0;
-  void collect(const Worker& k);
-  std::string text(const Launch& l) const;
-};
 
 }  // namespace ws

@@ -207,7 +207,10 @@ void Worker::set_up(Block& b) {
   b.launch = launch;
   b.launch_id = l.id;
   b.warp_count = l.warps_per_block;
-  if (!b.warps) b.warps = std::make_unique<Warp[]>(kMaxWarps);
+  if (b.warps.size() < l.warps_per_block) {
+    b.warps = std::vector<Warp>(l.warps_per_block);
+    b.shape[0] = 0;
+  }
   if (l.shared_size > b.shared_capacity) {
     if (b.shared) munmap(b.shared, b.shared_capacity);
     b.shared_capacity = (size_t(l.shared_size) + 4095) / 4096 * 4096;
@@ -316,7 +319,7 @@ void Worker::run() {
 
 void Worker::end() {
   if (resident_) {
-    fibers_.reclaim(true);
+    fibers_.reset();
     free_blocks_ = nullptr;
     for (auto& b : blocks_) {
       b->resident = false;

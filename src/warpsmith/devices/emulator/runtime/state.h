@@ -97,7 +97,7 @@ struct ws_block {
   uint8_t* shared = nullptr;
   size_t shared_capacity = 0;
   ws::Barrier barriers[ws::kBarriers];
-  std::unique_ptr<ws::Warp[]> warps;
+  std::vector<ws::Warp> warps;
 };
 
 namespace ws {

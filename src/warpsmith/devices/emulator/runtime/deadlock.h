@@ -1,0 +1,35 @@
+// The report of a launch in which nothing can go on.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "state.h"
+
+namespace ws {
+
+struct DeadlockReport {
+  // All warps that wait for the same thing at the same instruction.
+  struct Place {
+    uint32_t site = kNone, barrier = kNone;
+    bool spins = false;         // polls memory; else it waits for the barrier
+    uint64_t threads = 0, blocks = 0;
+    // Of the first warp found there:
+    uint32_t block[3] = {}, thread[3] = {}, lanes = 0;
+    uint32_t arrived = 0, count = 0;  // threads of its block that came to the barrier, and that it waits for
+    std::string missing;
+    const Block* last_block = nullptr;
+  };
+
+  bool pending = false;         // there is a deadlock
+  const Block* only = nullptr;  // this block alone is stuck; null: the whole launch
+  std::vector<Place> places;
+  uint64_t resident = 0, not_started = 0;
+
+  void collect(const Worker& k);
+  std::string text(const Launch& l) const;
+
+ private:
+  Place& place_of(const Block& b, const Warp& w);
+};
+
+}  // namespace ws
