@@ -18,7 +18,8 @@ from ...errors import UnsupportedInstructionError
 from ...ptx.ast import Function, Module
 from . import abi
 from .lowering import Unsupported
-from .lowering.function import FunctionLowering, KernelLowering, param_layout
+from .lowering.function import FunctionLowering
+from .lowering.kernel import KernelLowering, param_layout
 
 #: What a lane may use of local memory, and a warp of native stack, when calls recurse (the depth is not known).
 RECURSIVE_LOCAL = 64 << 10

@@ -16,7 +16,7 @@ from ...ptx import ast
 from ..base import Device, DeviceArray, Dim, Kernel, LaunchResult, Problem, Program
 from . import abi, native
 from .compiler import CompileOptions, compile_kernel
-from .lowering.function import addressed_functions, param_layout
+from .lowering.kernel import addressed_functions, param_layout
 
 if TYPE_CHECKING:
     from .native import LaunchReport

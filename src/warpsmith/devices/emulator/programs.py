@@ -173,7 +173,7 @@ def _allocated(ptxas: Path, text: bytes, name: str, arch: str) -> int:
 
 def describe(image: Image) -> bytes:
     """Variables and kernels of a module, for ``read_variable`` and ``read_kernel`` of ``cudart/code.cpp``."""
-    from .lowering.function import addressed_functions, param_layout
+    from .lowering.kernel import addressed_functions, param_layout
 
     module = image.module
     variables = list(module.variables.values())

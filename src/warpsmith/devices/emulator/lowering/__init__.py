@@ -31,7 +31,19 @@ Handler = Callable[["FunctionLowering", Instruction], None]
 HANDLERS: dict[str, Handler] = {}
 
 #: The files of this folder that register instructions.
-FAMILIES = ("integer", "logic", "compare", "convert", "floating", "half", "memory", "atomics", "warp", "control")
+FAMILIES = (
+    "integer",
+    "logic",
+    "compare",
+    "convert",
+    "floating",
+    "half",
+    "memory",
+    "atomics",
+    "warp",
+    "control",
+    "calls",
+)
 
 
 class Unsupported(Exception):

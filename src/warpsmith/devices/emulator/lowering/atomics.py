@@ -8,7 +8,8 @@ from ....ptx.ast import TYPE_BITS, Instruction, Vec
 from .. import abi
 from ..ir import Val, const
 from . import Unsupported, lowers
-from .memory import CACHE_HINTS, ORDERS, SCOPES, SPACES, address, space_of
+from .access import SPACES
+from .memory import CACHE_HINTS, ORDERS, SCOPES, address, space_of
 
 if TYPE_CHECKING:
     from .function import FunctionLowering

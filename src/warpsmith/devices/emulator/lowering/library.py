@@ -25,7 +25,7 @@ def provides(*names: str) -> Callable[[Call], Call]:
 
 def argument(f: FunctionLowering, i: Instruction, op: Operand, n: int) -> Val:
     """An argument of n bytes, from a .param variable or a register."""
-    from .memory import load
+    from .access import load
 
     if isinstance(op, Sym) and op.name in f.locals:
         return load(f, i, "local", f.b.cast("zext", f.local_address(op.name), "i64"), n, 1)[0]
@@ -33,7 +33,7 @@ def argument(f: FunctionLowering, i: Instruction, op: Operand, n: int) -> Val:
 
 
 def result(f: FunctionLowering, i: Instruction, outs: list[Operand], v: Val) -> None:
-    from .memory import store
+    from .access import store
 
     for op in outs[:1]:
         if isinstance(op, Sym) and op.name in f.locals:
@@ -89,7 +89,7 @@ def lower_free(f: FunctionLowering, i: Instruction, outs: list[Operand], ins: li
 @provides("cudaGetDevice")
 def lower_get_device(f: FunctionLowering, i: Instruction, outs: list[Operand], ins: list[Operand]) -> None:
     """cudaError_t cudaGetDevice(int*): device 0."""
-    from .memory import store
+    from .access import store
 
     store(f, i, "generic", argument(f, i, ins[0], 8), [const(0, "i32")], 4)
     result(f, i, outs, const(0, "i32"))
