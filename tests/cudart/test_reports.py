@@ -115,6 +115,24 @@ def test_wild_host_pointer_in_a_copy(run: Runner) -> None:
     assert "which has been freed" in second
 
 
+def test_out_of_memory_says_whose(run: Runner) -> None:
+    ran = run(
+        """#include <cstdio>
+        int main() {
+          void* p;
+          puts(cudaGetErrorName(cudaMalloc(&p, 200ull << 30)));
+          puts(cudaGetErrorName(cudaMalloc(&p, 139ull << 30)));
+        }
+        """
+    )
+    assert ran.out == "cudaErrorMemoryAllocation\n" * 2
+    chip, machine = ran.err.splitlines()
+    assert "of the chip's 139.8 GiB" in chip
+    assert "this machine has only" in machine
+    assert ran.result.problems == ()
+    assert len(ran.result.notes) == 2
+
+
 def test_unsupported_instruction_names_its_place(run: Runner) -> None:
     ran = run(
         """#include <cstdio>

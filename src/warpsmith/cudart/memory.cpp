@@ -36,7 +36,11 @@ cudaError_t allocate(State& s, Memory kind, size_t size, void** out, unsigned fl
   bool host = kind == Memory::pinned || kind == Memory::managed;
   std::string label = format("%s call %u", call_of(kind), a.number);
   uint64_t at = host ? ws_malloc_managed(size, label.c_str()) : ws_malloc(size, label.c_str());
-  if (!at) return cudaErrorMemoryAllocation;
+  if (!at) {
+    // Not the program's mistake, and its own message will not say whether the chip or this machine is too small.
+    complain("note", format("%s of %zu bytes failed: %s", call_of(kind), size, ws_last_message()));
+    return cudaErrorMemoryAllocation;
+  }
   if (pool) {
     pool->used += size;
     pool->used_high = std::max(pool->used_high, pool->used);

@@ -145,6 +145,7 @@ class Host:
         self._listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         self._listener.bind(self.path)
         self._listener.listen()
+        note_interpreter()
         self._accepting = threading.Thread(target=self._accept, daemon=True)
         self._accepting.start()
 
@@ -191,6 +192,16 @@ class Host:
     def __exit__(self, *_: object) -> None:
         self.finish()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def note_interpreter() -> None:
+    """Where programs that are started by hand find a Python that has warpsmith (see ``cudart/service.cpp``)."""
+    from ... import cudart
+
+    note = Path(cudart.__file__).with_name("interpreter")
+    with contextlib.suppress(OSError):  # a read-only installation: then the library has to guess
+        if not note.exists() or note.read_text() != sys.executable:
+            note.write_text(sys.executable)
 
 
 def _short_temporary() -> str:
@@ -286,6 +297,7 @@ class Session:
 def hello(protocol: int, chip: Chip, options: RunOptions) -> bytes:
     """The chip, the options and the attributes of the device."""
     from ...cudart.properties import attributes
+    from .native import POISON
 
     if protocol != PROTOCOL:
         raise Refusal(Refusal.INITIALIZATION, "the program was linked with another version of warpsmith; link it again")
@@ -298,9 +310,9 @@ def hello(protocol: int, chip: Chip, options: RunOptions) -> bytes:
     w.u64(chip.global_memory)
     for n in (*chip.max_grid, *chip.max_block):
         w.u32(n)
-    poison = 0xDB if options.mode == "check" else 0
-    check = int(options.mode == "check")
-    for n in (options.threads, check, ORDERS.index(options.order), options.seed & 0xFFFFFFFF, poison, 0):
+    check = options.mode == "check"
+    order = ORDERS.index(options.order)
+    for n in (options.threads, int(check), order, options.seed & 0xFFFFFFFF, POISON if check else 0, 0):
         w.u32(n)
     table = attributes(chip)
     w.u32(len(table))
