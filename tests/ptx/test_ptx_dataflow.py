@@ -226,6 +226,18 @@ class TestUniformity:
         assert {"%r1", "%r2"} <= facts(f).uniform_registers
         assert not facts(f).parted_blocks
 
+    def test_lanes_that_all_leave_may_leave_others_waiting(self) -> None:
+        """Some lanes have left the loop for X; those inside all leave at the top, and then it is X's turn."""
+        f = function("""
+            mov.u32 %r0, %tid.x; mov.u32 %r2, 0;
+            H: ld.global.u32 %r1, [0]; setp.lt.u32 %p1, %r1, %r2; @%p1 bra E;
+            setp.eq.u32 %p0, %r2, %r0; @%p0 bra X; add.u32 %r2, %r2, 1; bra H;
+            X: st.global.u32 [0], %r2; E: ret;""")
+        found = facts(f)
+        header, leaving = 1, 2
+        assert cfg.build(f).blocks[leaving].only_leaves
+        assert {header, leaving} <= found.parted_blocks
+
     def test_invariant_in_a_parted_block(self) -> None:
         f = function(
             "mov.u32 %r0, %tid.x; setp.lt.u32 %p0, %r0, 2; @%p0 bra A; ld.param.u32 %r1, [n]; add.u32 %r2, %r1, 4; ld.global.u32 %r3, [%r2]; A: mov.u32 %r4, 0; ret;"

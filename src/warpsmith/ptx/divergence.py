@@ -9,7 +9,7 @@ keeps these rules:
    ``Uniformity.waiting_blocks``: at an instruction that waits for other lanes, or in a loop that polls what another
    thread writes.  Any other loop ends by itself, and the groups behind it can wait.
 3. Lanes that a guarded ``bra`` sends to a block that only leaves, and lanes under the guard of ``ret`` or ``exit``,
-   leave at once.
+   leave at once.  (Where all lanes of the group leave, others may be waiting all the same: it is their turn then.)
 
 For every block the analysis collects its *frontier*: the blocks at whose start other lanes of the warp may be
 waiting for their turn while it runs.  A branch that parts lanes puts its targets into the frontier of each other; a
@@ -153,7 +153,7 @@ class _Analysis:
             if k in self.overtaken:
                 continue
             if self.frontiers[k] and k in self.waiting:
-                self._overtake([*self.cfg.kept_successors(self.cfg.blocks[k]), *_bits(self.frontiers[k])])
+                self._overtake([*self.cfg.blocks[k].successors, *_bits(self.frontiers[k])])
                 continue
             for n, more in self._flow(k):
                 new = self.frontiers[n] | more
@@ -174,7 +174,7 @@ class _Analysis:
             if k not in self.overtaken:
                 self._parted(k)
                 self.overtaken.add(k)
-                blocks += self.cfg.kept_successors(self.cfg.blocks[k])
+                blocks += self.cfg.blocks[k].successors
 
     def _flow(self, k: int) -> Iterator[tuple[int, int]]:
         """Blocks that may run next after block ``k``, with who may wait meanwhile."""
@@ -188,6 +188,8 @@ class _Analysis:
         others = targets if k in self.branches else 0
         for t in kept:
             yield t, _above(t, frontier | others)
+        for t in set(block.successors) - kept:
+            yield t, _above(t, frontier)
 
     # -- values ------------------------------------------------------------------------------------------------
 
