@@ -24,6 +24,7 @@ from warpsmith.toolchains.options import check_sources, parse
         ("--compiler-options=-Wall", [], ["-Xcompiler", "-Wall"], ["-Wall"]),
         ("-Wall -fopenmp", [], ["-Xcompiler", "-Wall", "-Xcompiler", "-fopenmp"], ["-Wall", "-fopenmp"]),
         ("-include pre.h -isystem sys", [], ["-include", "pre.h", "-isystem", "sys"], []),
+        ("-x cu", [], ["-x", "cu"], []),
         ("-G -g -w --use_fast_math", [], ["-G", "-g", "-w", "--use_fast_math"], []),
         ("--expt-relaxed-constexpr --extended-lambda", [], ["--expt-relaxed-constexpr", "--extended-lambda"], []),
         ("-maxrregcount 32 --maxrregcount=32", [], ["-maxrregcount=32", "-maxrregcount=32"], []),
@@ -65,6 +66,7 @@ def test_sources_are_looked_at_before_any_compiler(tmp_path: Path) -> None:
     check_sources([str(tmp_path / "Saxpy.cu")])
     assert "there is no file" in message("nope.cu", InputError)
     assert "(there is Saxpy.cu)" in message("saxpy.cu", InputError)
+    assert message("1000", InputError).endswith("1000; a program's own arguments stand after --")
     (tmp_path / "folder.cu").mkdir()
     assert "is a folder" in message("folder.cu", InputError)
     for name, hint in [

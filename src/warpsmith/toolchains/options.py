@@ -37,7 +37,7 @@ _VALUED = frozenset(
     " -opt-info".split()
 )
 #: Of these, the value may follow at once: -Ifolder, -DN=4, -O3, -lm.
-_GLUED = ("-I", "-D", "-U", "-L", "-l", "-O", "-m", "-t", "-o", "-x")
+_GLUED = ("-I", "-D", "-U", "-L", "-l", "-O", "-m", "-t", "-o")
 _LINK = frozenset(["-L", "-l", "-Xlinker"])
 _WITHOUT_EFFECT = frozenset(
     "-arch -code -gencode -o -t -cudart -m -Xptxas -Xnvlink -ccbin -lineinfo -allow-unsupported-compiler"
@@ -125,9 +125,8 @@ def _option(out: Options, name: str, value: str | None, word: str) -> None:
     elif name in _VALUED and name in _GLUED:
         out.compile.append(f"{name}{value}")
     elif name in _VALUED:
-        out.compile.append(f"{name}={value}" if name not in ("-isystem", "-include") else name)
-        if name in ("-isystem", "-include"):
-            out.compile.append(value or "")
+        apart = name in ("-isystem", "-include", "-x")
+        out.compile += [name, value or ""] if apart else [f"{name}={value}"]
     elif word.startswith("-Wl,"):
         out.link.append(word)
     elif name in ("-pthread", "-fopenmp", "-static-libstdc++", "-static-libgcc") or word.startswith(
@@ -153,7 +152,10 @@ def check_sources(sources: Iterable[str], suffixes: Sequence[str] = SOURCES) -> 
             raise InputError(f"{name} is a folder, not a source file")
         if not path.exists():
             near = [p.name for p in path.parent.glob("*") if p.name.lower() == path.name.lower()]
-            raise InputError(f"there is no file {name}" + (f" (there is {near[0]})" if near else ""))
+            hint = f" (there is {near[0]})" if near else ""
+            if not near and not name.endswith(SOURCES):
+                hint = "; a program's own arguments stand after --"
+            raise InputError(f"there is no file {name}{hint}")
         if not name.endswith(tuple(suffixes)):
             raise NotCudaError(f"{name} is not CUDA: {_instead(path)}")
         try:
