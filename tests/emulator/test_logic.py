@@ -172,15 +172,17 @@ case("fns.b32 $d, $a, 31, -3;", "b32", "b32", lambda a: nth_set_bit(a, 31, -3 & 
 
 # ---- fields ------------------------------------------------------------------------------------------
 def extracted(a: int, at: int, length: int, n: int, is_signed: bool) -> int:
-    """bfe as the PTX ISA has it."""
-    at, length = at & 0xFF, length & 0xFF
+    """bfe as the PTX ISA has it; operands beyond 255 as the hardware takes them."""
+    if n == 32:
+        at, length = at & 0xFF, length & 0xFF
     sign = bit(a, min(at + length - 1, n - 1)) if is_signed and length else 0
     return sum((bit(a, at + k) if k < length and at + k < n else sign) << k for k in range(n))
 
 
 def inserted(a: int, b: int, at: int, length: int, n: int) -> int:
-    """bfi as the PTX ISA has it."""
-    at, length = at & 0xFF, length & 0xFF
+    """bfi as the PTX ISA has it; operands beyond 255 as the hardware takes them."""
+    if n == 32:
+        at, length = at & 0xFF, length & 0xFF
     for k in range(min(length, max(n - at, 0))):
         b = b & ~(1 << (at + k)) | bit(a, k) << (at + k)
     return b

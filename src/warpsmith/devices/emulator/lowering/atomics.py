@@ -14,7 +14,7 @@ from .memory import CACHE_HINTS, ORDERS, SCOPES, address, space_of
 if TYPE_CHECKING:
     from .function import FunctionLowering
 
-_EXTRA = frozenset({"noftz", "v2", "v4", "v8", *abi.ATOMIC_OPS})
+_EXTRA = frozenset({"noftz", "acq_rel", "v2", "v4", "v8", *abi.ATOMIC_OPS})
 
 
 @lowers("atom", "red")

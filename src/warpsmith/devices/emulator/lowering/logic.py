@@ -189,8 +189,12 @@ def low_ones(b: Builder, count: Val, ty: str) -> Val:
     return b.op("xor", shift(b, "shl", const(-1, ty), count), const(-1, ty))
 
 
-def byte_of(f: FunctionLowering, op: Val) -> Val:
-    """Positions and lengths of fields count modulo 256."""
+def field_operand(f: FunctionLowering, op: Val, ty: str) -> Val:
+    """A position or length of a field: of 32-bit values it counts modulo 256; 64-bit ones look at all bits.
+
+    (The PTX ISA says 0 to 255; this is what the hardware and ptxas do beyond.)"""
+    if ty == "i64":
+        return op
     return f.b.op("and", op, const(0xFF, "i32")) if number(op) is None else const(int(op.name) & 0xFF, "i32")
 
 
@@ -198,7 +202,7 @@ def byte_of(f: FunctionLowering, op: Val) -> Val:
 def extract_field(f: FunctionLowering, i: Instruction) -> None:
     accept(i, {"u32", "u64", "s32", "s64"})
     a, at, length = sources(f, i, i.type, "u32", "u32")
-    at, length = byte_of(f, at), byte_of(f, length)
+    at, length = field_operand(f, at, a.ty), field_operand(f, length, a.ty)
     if not is_signed(i.type):
         r = f.b.op("and", shift(f.b, "lshr", a, at), low_ones(f.b, length, a.ty))
         return f.dst(i.operands[0], r)
@@ -207,6 +211,7 @@ def extract_field(f: FunctionLowering, i: Instruction) -> None:
     width, fixed = TYPE_BITS[i.type], number(length)
     a = shift(f.b, "ashr", a, at)
     if fixed is not None:
+        fixed &= 0xFFFFFFFF
         spare = const(width - min(fixed, width), a.ty)
         r = f.b.op("ashr", f.b.op("shl", a, spare), spare) if fixed else const(0, a.ty)
         return f.dst(i.operands[0], r)
@@ -219,7 +224,7 @@ def extract_field(f: FunctionLowering, i: Instruction) -> None:
 def insert_field(f: FunctionLowering, i: Instruction) -> None:
     accept(i, B32_B64)
     a, b, at, length = sources(f, i, i.type, i.type, "u32", "u32")
-    at, length = byte_of(f, at), byte_of(f, length)
+    at, length = field_operand(f, at, a.ty), field_operand(f, length, a.ty)
     field = shift(f.b, "shl", low_ones(f.b, length, a.ty), at)
     a = shift(f.b, "shl", a, at)
     f.dst(i.operands[0], f.b.op("xor", b, f.b.op("and", f.b.op("xor", a, b), field)))
