@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -64,7 +65,9 @@ class Program:
             timeout=120,
         )
         assert "Traceback" not in done.stderr
-        return done
+        # On a busy machine compiling may take long enough to be announced.
+        lines = [line for line in done.stderr.splitlines(keepends=True) if not line.endswith(" ...\n")]
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout, "".join(lines))
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
@@ -246,16 +249,17 @@ def test_ctrl_c_ends_a_running_kernel_at_once(run: Program) -> None:
     start = time.perf_counter()
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to all of the foreground
     _, err = process.communicate(timeout=20)
-    assert time.perf_counter() - start < 2
+    assert time.perf_counter() - start < 5
     assert process.returncode == 130
     assert "Traceback" not in err
 
 
 def test_a_second_run_starts_fast(hello: Program) -> None:
-
     def seconds() -> float:
-        start = time.perf_counter()
+        """Of processor time, which other work on the machine leaves alone."""
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert hello("p.cu").returncode == 0
-        return time.perf_counter() - start
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-    assert min(seconds() for _ in range(5)) < 1.0
+    assert min(seconds() for _ in range(5)) < 0.7

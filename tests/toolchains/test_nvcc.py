@@ -90,7 +90,6 @@ def test_a_program_is_built_and_remembered() -> None:
     again = nvcc.build(parse(["p.cu"]), progress=steps.append)
     assert (again.path, again.cached) == (made.path, True)
     assert len(steps) == 2
-    assert again.seconds < 0.2
     assert not build("p.cu", chip="a100").cached
     assert not build("p.cu -DX").cached
 
