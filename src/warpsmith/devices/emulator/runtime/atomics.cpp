@@ -138,7 +138,11 @@ struct Float32 {
   }
 };
 
-template <uint32_t Op>
+bool is_nan(uint64_t x) { return (x & 0x7fffffffffffffff) > 0x7ff0000000000000; }
+
+// Which NaN comes out (seen on an H200): global memory keeps the operand's, as it is, before its own; shared memory
+// its own, quiet, before the operand's.
+template <uint32_t Op, bool Shared>
 struct Float64 {
   using bits = uint64_t;
   static bits apply(bits old, bits b) {
@@ -146,7 +150,11 @@ struct Float64 {
     std::memcpy(&x, &old, 8);
     std::memcpy(&y, &b, 8);
     const double r = Op == WS_OP_ADD ? x + y : Op == WS_OP_MIN ? smaller(x, y) : larger(x, y);
-    if (r != r) return 0x7fffffffffffffff;
+    if (r != r) {
+      const bits first = Shared ? old : b, second = Shared ? b : old;
+      const bits payload = is_nan(first) ? first : is_nan(second) ? second : 0xfff8000000000000;
+      return Shared ? payload | 0x0008000000000000 : payload;
+    }
     uint64_t out;
     std::memcpy(&out, &r, 8);
     return out;
@@ -328,6 +336,8 @@ Run number_op(uint32_t op) {
 
 template <uint32_t Op> using PlainF32 = Float32<Op, false>;
 template <uint32_t Op> using FlushingF32 = Float32<Op, true>;
+template <uint32_t Op> using SharedF64 = Float64<Op, true>;
+template <uint32_t Op> using GlobalF64 = Float64<Op, false>;
 template <uint32_t Op> using HalfF16 = Half<Op, F16>;
 template <uint32_t Op> using HalfBF16 = Half<Op, BF16>;
 template <uint32_t Op> using Half2F16 = Half2<Op, F16>;
@@ -350,7 +360,7 @@ Run select(uint32_t op, uint32_t type, bool shared) {
     case WS_T_BF16X2: return number_op<Half2BF16, Plain>(op);
     // atom.add.f32 keeps subnormal numbers in shared memory, and flushes them to zero in global memory.
     case WS_T_F32: return shared ? number_op<PlainF32, Plain>(op) : number_op<FlushingF32, Plain>(op);
-    case WS_T_F64: return number_op<Float64, Plain>(op);
+    case WS_T_F64: return shared ? number_op<SharedF64, Plain>(op) : number_op<GlobalF64, Plain>(op);
     default: return nullptr;
   }
 }
