@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import product
 
 import ieee
@@ -83,6 +84,9 @@ for ty, t in TYPES.items():
                 2,
                 modified(extreme, t, ftz, False, False),
             )
+for mode, relu in product(("rz", "rm", "rp"), (False, True)):  # f16 has round-to-nearest only
+    directed = modified(lambda *v, mode=mode: ieee.fma(*v, BF16, mode), BF16, False, False, relu)
+    enter(f"fma.{mode}{'.relu' * relu}", "bf16", 3, directed)
 TABLE[form("add.f16", ("f16", "f16"), "f16")] = lambda a, b: ieee.add(a, b, F16)
 
 UNARY: dict[Form, tuple[str, Oracle]] = {}
@@ -127,6 +131,11 @@ def test_fma_rounds_once(ty: str) -> None:
         # c makes a*b + c a middle, or one unit of c's or of the product's last place beside it
         c = ieee.encode(ieee.value(one + (int(rng.integers(0, 12)) << t.mantissa), t) - product, t)
         rows.append((a, b, (c + int(rng.integers(-1, 2))) & ((t.sign << 1) - 1)))
+        # (1 + x)(1 - x) lies just below 1, half the spacing of this c
+        x, n = (int(v) for v in rng.integers(1, 1 << t.mantissa - 3, 2))
+        unit = Fraction(1, 1 << t.mantissa)
+        near = [ieee.encode(v, t) for v in (1 + x * unit, 1 - x * unit, (2 << t.mantissa) + Fraction(2 * n))]
+        rows.append((near[0] ^ int(rng.integers(0, 2)) * t.sign, near[1], near[2]))
         tiny = int(rng.integers(1, 1 << t.mantissa)) | (int(rng.integers(0, 2)) * t.sign)
         rows.append((a, b, tiny))
     which = form(f"fma.rn.{ty}", (ty,) * 3, ty)

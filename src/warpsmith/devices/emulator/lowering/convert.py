@@ -39,7 +39,8 @@ def convert(f: FunctionLowering, i: Instruction) -> None:
         refuse(i)
     to, of = i.types
     if to in INTEGERS and of in INTEGERS:
-        floating.allow(i, "sat")
+        inside = limits(to)[0] <= limits(of)[0] and limits(of)[1] <= limits(to)[1]
+        floating.allow(i, *(() if inside else ("sat",)))
         v = resized(f, f.src(i.operands[1], of), of, to, i.has("sat"))
         f.dst(i.operands[0], v, signed=to[0] == "s")
     elif to in INTEGERS and of in FLOATS:
@@ -136,7 +137,7 @@ def integral(f: FunctionLowering, v: Val, mode: str) -> Val:
 
 
 def to_integer(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
-    floating.allow(i, frozenset(TO_INTEGRAL), "ftz", "sat")
+    floating.allow(i, frozenset(TO_INTEGRAL), *(("ftz",) if of == "f32" else ()), *(("sat",) if of != "bf16" else ()))
     modes = [m for m in i.mods if m in TO_INTEGRAL]
     if len(modes) != 1:
         raise Unsupported(f"{i.text}: needs one of .rni, .rzi, .rmi, .rpi", i)
@@ -162,7 +163,7 @@ def sticky(f: FunctionLowering, v: Val) -> Val:
 
 
 def from_integer(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
-    floating.allow(i, floating.ROUNDING, "sat", *(("ftz",) if to == "f32" else ()))
+    floating.allow(i, floating.ROUNDING, *(("sat",) if to != "bf16" else ()), *(("ftz",) if to == "f32" else ()))
     mode = floating.rounding(i, None)
     v = f.src(i.operands[1], of)
     cast = "sitofp" if of[0] == "s" else "uitofp"
@@ -237,23 +238,23 @@ def small_float(f: FunctionLowering, i: Instruction, op: Operand | None, ty: str
 
 
 def between(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
-    single = "f32" in (to, of)
-    finite = of == "f32" and to in half.LANES
+    ty, source_ty = FLOATS[to], FLOATS[of]
+    narrows = BITS[ty] < BITS[source_ty]
+    halves = {to, of} == {"f16", "bf16"}
+    finite = of == "f32" and to in half.LANES and i.has("relu", "satfinite")
     floating.allow(
         i,
-        floating.ROUNDING,
-        frozenset(TO_INTEGRAL),
-        *(("ftz",) if single else ()),
-        "sat",
+        *((floating.ROUNDING,) if narrows or halves or (of == "bf16" and to != of) else ()),
+        *((frozenset(TO_INTEGRAL),) if to == of else ()),
+        *(("ftz",) if "f32" in (to, of) and not finite else ()),
+        *(("sat",) if "bf16" not in (to, of) and not finite else ()),
         *(("relu", "satfinite") if finite else ()),
     )
     whole = [m for m in i.mods if m in TO_INTEGRAL]
-    ty, source_ty = FLOATS[to], FLOATS[of]
-    narrows = BITS[ty] < BITS[source_ty] or (to != of and BITS[ty] == BITS[source_ty])
-    if (whole and to != of) or len(whole) > 1 or (i.has("sat") and (i.has("relu", "satfinite") or to == "bf16")):
-        refuse(i)
     mode = floating.rounding(i, None if narrows else "rn")
-    if finite:
+    if len(whole) > 1 or (finite and mode not in ("rn", "rz")):
+        refuse(i)
+    if narrows and of == "f32":
         v = small_float(f, i, i.operands[1], ty)
     else:
         v = load(f, i, i.operands[1], of)
@@ -291,7 +292,7 @@ def tf32(f: FunctionLowering, i: Instruction) -> None:
 def to_small(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
     """Two numbers, to nearest, never infinite; the first source (or upper half) goes to the upper bits."""
     floating.allow(i, "rn", "relu", "satfinite")
-    if not (i.has("rn") and i.has("satfinite")) or (of == "f16x2" and to not in ("e4m3x2", "e5m2x2")):
+    if not (i.has("rn") and i.has("satfinite")) or (of == "f16x2" and to in ("e2m3x2", "e3m2x2")):
         refuse(i)
     if of == "f32":
         high, low = (floating.source(f, op, "f32") for op in two_sources(i))
@@ -326,6 +327,8 @@ def exponents(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
     """ue8m0: powers of two, 255 is NaN, the sign of the source does not count."""
     if to == "bf16x2":
         floating.allow(i, "rn")
+        if not i.has("rn"):
+            refuse(i)
         whole = f.src(i.operands[1], "b16")
         halves = []
         for shift in (0, 8):

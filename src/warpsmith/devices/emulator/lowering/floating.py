@@ -168,6 +168,8 @@ def minmax(f: FunctionLowering, i: Instruction, values: list[Val]) -> Val:
             raise Unsupported(f"{i.text}: .xorsign goes with .abs and two sources", i)
         u, w = (bits(f, v) for v in values)
         sign = f.b.op("and", f.b.op("xor", u, w), const(1 << (BITS[values[0].ty] - 1), u.ty))
+    elif i.has("abs") and len(values) == 2:
+        raise Unsupported(f"{i.text}: .abs of two sources goes with .xorsign", i)
     if i.has("abs"):
         values = [magnitude(f, v) for v in values]
     r = values[0]
@@ -213,7 +215,7 @@ def operation(f: FunctionLowering, i: Instruction, v: list[Val]) -> Val:
     op = i.opcode
     if op in ("add", "sub", "mul", "fma", "mad"):
         # Without a rounding mode ptxas may fuse mul and add; nearest and unfused is what it says.
-        return rounded(f, "fma" if op == "mad" else op, rounding(i, "rn" if op != "fma" else None), *v)
+        return rounded(f, "fma" if op == "mad" else op, rounding(i, None if op in ("fma", "mad") else "rn"), *v)
     if op == "div":
         if i.has("approx"):
             return divide_approx(f, *v)
@@ -238,7 +240,9 @@ def scalar(f: FunctionLowering, i: Instruction) -> None:
     if i.opcode == "div" and sum(m in ("approx", "full") or m in ROUNDING for m in i.mods) != 1:
         raise Unsupported(f"{i.text}: needs one of .approx, .full or a rounding mode", i)
     ftz = i.has("ftz")
-    n = SOURCES.get(i.opcode, len(i.operands) - 1 if i.opcode in ("min", "max") else 2)
+    n = SOURCES.get(i.opcode, len(i.operands) - 1 if single and i.opcode in ("min", "max") else 2)
+    if len(i.operands) != n + 1:
+        raise Unsupported(f"{i.text}: takes {n} sources", i)
     v = [source(f, op, i.type, ftz) for op in i.operands[1 : 1 + n]]
     write(f, i.operands[0], operation(f, i, v), ftz=ftz, sat=i.has("sat"))
 

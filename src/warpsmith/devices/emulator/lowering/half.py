@@ -97,12 +97,16 @@ def two_sum(f: FunctionLowering, a: Val, b: Val) -> tuple[Val, Val]:
     return s, f.b.op("fadd", f.b.op("fsub", a, f.b.op("fsub", s, t)), f.b.op("fsub", b, t))
 
 
-def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str) -> Val:
+def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str, mode: str) -> Val:
     """a * b + c of floats that hold f16 or bf16 values, as a float that rounds to the fused result."""
     if ty == "half":  # the product of two f16 is exact in float
         return to_odd(f, *two_sum(f, f.b.op("fmul", a, b), c))
     a, b, c = (f.b.cast("fpext", v, "double") for v in (a, b, c))
-    s, error = two_sum(f, f.b.op("fmul", a, b), c)
+    product = f.b.op("fmul", a, b)
+    s, error = two_sum(f, product, c)
+    if mode == "rm":  # a sum of zero is -0, unless both terms are +0
+        sign = f.b.op("and", f.b.op("or", floating.bits(f, product), floating.bits(f, c)), const(1 << 63, "i64"))
+        s = f.b.select(f.b.cmp("oeq", s, floating.constant(0, "double")), f.b.bitcast(sign, "double"), s)
     r = f.b.cast("fptrunc", s, "float")
     return to_odd(f, r, f.b.op("fadd", f.b.op("fsub", s, f.b.cast("fpext", r, "double")), error))
 
@@ -115,14 +119,22 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
+ROUNDED = (floating.ROUNDING,)
+
+
 def arithmetic(f: FunctionLowering, i: Instruction) -> None:
     """add, sub, mul, fma, min, max, abs and neg of f16, bf16, f16x2 and bf16x2."""
     if len(i.types) != 1 or i.type not in LANES or i.opcode not in ALLOWED:
         floating.arithmetic(f, i) if len(i.types) == 2 and i.types[0] == "f32" else refuse(i)
         return
+    from . import convert
+
     ty = LANES[i.type]
-    # bf16 has neither .ftz nor .sat
-    floating.allow(i, *(m for m in ALLOWED[i.opcode] if ty == "half" or m not in ("ftz", "sat")))
+    allowed: tuple[str | frozenset[str], ...] = ALLOWED[i.opcode]
+    if ty == "bfloat":  # has neither .ftz nor .sat; its fma takes every rounding mode
+        allowed = (*(m for m in ALLOWED[i.opcode] if m not in ("ftz", "sat")), *(ROUNDED if i.opcode == "fma" else ()))
+    floating.allow(i, *allowed)
+    mode = floating.rounding(i, None if i.opcode == "fma" else "rn")
     if i.has("relu") and i.has("sat"):
         refuse(i)
 
@@ -138,7 +150,7 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
             r = floating.saturate(f, r)
         if i.has("relu"):
             r = floating.relu(f, r)
-        h = narrow(f, r, ty)
+        h = convert.narrow(f, r, ty, mode)
         return floating.flush(f, h) if i.has("ftz") else h
 
     each(f, i, i.operands[1:], compute)
@@ -147,8 +159,7 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
 def value(f: FunctionLowering, i: Instruction, v: list[Val], ty: str) -> Val:
     """The result as a float that need only be rounded to the type."""
     if i.opcode == "fma":
-        floating.rounding(i, None)
-        return fused(f, v[0], v[1], v[2], ty)
+        return fused(f, v[0], v[1], v[2], ty, floating.rounding(i))
     if i.opcode in ("min", "max"):
         if len(v) != 2:
             refuse(i)
