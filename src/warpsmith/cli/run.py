@@ -137,7 +137,7 @@ def summary(result: RunResult, chip: Chip, mode: str) -> str:
     """What a person wants to know after a run; the problems themselves were said when they happened."""
     lines = [f"--- warpsmith: {chip.name}, emulated, mode {mode} ---"]
     if result.kernels:
-        names = _readable([kernel.name for kernel in result.kernels])
+        names = [shorten(name) for name in _readable([kernel.name for kernel in result.kernels])]
         rows = [("kernel", "launches", "blocks", "threads", "warp instructions", "time here")]
         for name, kernel in zip(names, result.kernels, strict=True):
             counts = (kernel.launches, kernel.blocks, kernel.threads, kernel.instructions)
@@ -155,6 +155,11 @@ def summary(result: RunResult, chip: Chip, mode: str) -> str:
     if result.returncode < 0:
         lines.append(f"the program was ended by {_signal(-result.returncode)}")
     return "\n".join(lines)
+
+
+def shorten(name: str, width: int = 60) -> str:
+    """A template's name can have hundreds of characters; its ends tell the most."""
+    return name if len(name) <= width else f"{name[: width - 20]}...{name[-17:]}"
 
 
 def _readable(names: list[str]) -> list[str]:

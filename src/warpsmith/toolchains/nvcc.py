@@ -159,6 +159,8 @@ def _flags(source: str, options: Options, arch: str, kind: str) -> list[str]:
         flags.append("-lineinfo")
     if kind == "ptx":
         return ["-ptx", f"-arch={arch}", *flags]
+    # Line tables of the host code, before the user's own -g: a report can name the line of a cudaMalloc.
+    flags = ["-Xcompiler", "-g1", *flags]
     # PTX only: nothing of a real chip's machine code is wanted.
     return ["-c", "-cudart", "none", "-gencode", f"arch={arch},code={arch}", "--no-compress", *flags]
 

@@ -55,9 +55,9 @@ class Emulator(Device):
         if language is None:
             language = "ptx" if ".version" in source and ".target" in source and ".address_size" in source else "cuda"
         if language == "cuda":
-            from ...toolchains import nvrtc
+            from ...toolchains import auto
 
-            source = nvrtc.compile(source, chip=self.chip, options=list(options), name=name or "kernel.cu").text
+            source = auto.compile(source, chip=self.chip, options=list(options), name=name or "kernel.cu").text
         elif language != "ptx":
             raise UsageError(f"the emulator compiles 'cuda' and 'ptx', not {language!r}")
         return EmulatedProgram(self, source, name or "<ptx>")
