@@ -243,6 +243,12 @@ def rows_of(which: Form) -> list[tuple[int, ...]]:
         rows += [(ieee.encode(s * (limit + beside), t),) for limit in LIMITS for beside in BESIDE for s in (1, -1)]
         rows += [(ieee.encode(s * (n + beside), t),) for n in range(8) for beside in BESIDE for s in (1, -1)]
         rows += [(u,) for u in middles(t)]
+    elif width(which.ins[0]) == 64 and which.outs[0] in FORMATS:
+        rng = random.Random(7)
+        kept = FORMATS[which.outs[0]].mantissa + 1
+        for _ in range(64):  # one bit more than fits, and numbers right beside
+            middle = (1 << kept | rng.getrandbits(kept) | 1) << rng.randrange(63 - kept)
+            rows += [(v & 0xFFFF_FFFF_FFFF_FFFF,) for b in (-1, 0, 1) for v in (middle + b, -middle - b)]
     rows += rows[: -len(rows) % 128]
     return rows
 

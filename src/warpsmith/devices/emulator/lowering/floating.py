@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from ....ptx.ast import Instruction, Operand, Reg
-from ..ir import BITS, Val, const, fconst
+from ..ir import BITS, LANES, Val, const, fconst
 from . import Unsupported, host, lowers
 
 if TYPE_CHECKING:
@@ -149,10 +149,43 @@ def fused(f: FunctionLowering, a: Val, b: Val, c: Val) -> Val:
 def rounded(f: FunctionLowering, op: str, mode: str, *v: Val) -> Val:
     """add, sub, mul, div, fma or sqrt in a rounding mode."""
     if mode != "rn":
+        if host.has("avx512f"):
+            return embedded(f, op, mode, *v)
         return f.lanewise(f"ws_{op}_{mode}_{SHORT[v[0].ty]}", v[0].ty, *v)
     if op == "fma":
         return fused(f, *v)
     return f.b.call("llvm.sqrt", v[0]) if op == "sqrt" else f.b.op("f" + op, v[0], v[1])
+
+
+#: The operand by which AVX-512 instructions choose a rounding mode of their own (8: no exceptions).
+EMBEDDED = {"rm": 9, "rp": 10, "rz": 11}
+
+
+def embedded(f: FunctionLowering, op: str, mode: str, *v: Val) -> Val:
+    """The same with AVX-512 instructions, which take 512 bits at a time."""
+    kind, count = {"float": ("ps", 16), "double": ("pd", 8)}[v[0].ty]
+    part = f"<{count} x {v[0].ty}>"
+    name = f"llvm.x86.avx512.{'vfmadd' if op == 'fma' else op}.{kind}.512"
+    f.b.declare(name, f"declare {part} @{name}({', '.join([part] * len(v))}, i32)")
+    lanes = [f.b.vec(x) for x in v]
+    results = []
+    for first in range(0, LANES if not all(x.uniform for x in v) else count, count):
+        mask = ", ".join(f"i32 {n}" for n in range(first, first + count))
+        cut = [f.pointer(f"shufflevector {x.typed}, {x.full} poison, <{count} x i32> <{mask}>") for x in lanes]
+        arguments = ", ".join(f"{part} {c}" for c in cut)
+        results.append(f.pointer(f"call {part} @{name}({arguments}, i32 {EMBEDDED[mode]})"))
+    if len(results) == 1:  # a value that all lanes share
+        return f.b.raw(v[0].ty, True, f"extractelement {part} {results[0]}, i64 0")
+    while len(results) > 1:
+        mask = ", ".join(f"i32 {n}" for n in range(2 * count))
+        results = [
+            f.pointer(
+                f"shufflevector <{count} x {v[0].ty}> {a}, <{count} x {v[0].ty}> {b}, <{2 * count} x i32> <{mask}>"
+            )
+            for a, b in zip(results[::2], results[1::2], strict=True)
+        ]
+        count *= 2
+    return Val(results[0], v[0].ty)
 
 
 def extremum(f: FunctionLowering, i: Instruction, a: Val, b: Val) -> Val:

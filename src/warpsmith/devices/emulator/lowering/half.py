@@ -99,6 +99,13 @@ def two_sum(f: FunctionLowering, a: Val, b: Val) -> tuple[Val, Val]:
 
 def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str, mode: str) -> Val:
     """a * b + c of floats that hold f16 or bf16 values, as a float that rounds to the fused result."""
+    if host.has("avx512f"):
+        # One of the neighbours in float is odd; where the sum is exact both are the same, but for the sign of
+        # a zero, which decides the order.
+        below, above = (floating.embedded(f, "fma", m, a, b, c) for m in ("rm", "rp"))
+        first, second = (above, below) if mode == "rm" else (below, above)
+        odd = f.b.op("and", floating.bits(f, first), const(1, "i32"))
+        return f.b.select(f.b.cmp("ne", odd, const(0, "i32")), first, second)
     if ty == "half":  # the product of two f16 is exact in float
         return to_odd(f, *two_sum(f, f.b.op("fmul", a, b), c))
     a, b, c = (f.b.cast("fpext", v, "double") for v in (a, b, c))

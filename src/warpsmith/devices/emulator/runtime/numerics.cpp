@@ -9,10 +9,13 @@
 #include "abi.h"
 
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
-// One body, compiled for several processors; the loader picks.
-#define WS_CLONES __attribute__((target_clones("arch=skylake-avx512", "arch=haswell", "default")))
+// One body, compiled for several processors; the loader picks by what the processor has (not by its model, as
+// it would for "arch=...").
+#define WS_CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#define WS_FMA_CLONES __attribute__((target_clones("avx512f", "fma", "default")))
 #else
 #define WS_CLONES
+#define WS_FMA_CLONES
 #endif
 #if defined(__GNUC__) && !defined(__clang__)
 // Results must not depend on whether the processor has a fused multiply-add.
@@ -206,10 +209,10 @@ SMALL(e2m1, 2, 1, 0x7, 0x7)
 // ---- what older processors lack ----------------------------------------------------------------------------
 // A fused multiply-add, f16 conversions, rounding to integers: compiled kernels call these only if the
 // processor has no instruction for it (lowering/host.py).
-WS_API WS_CLONES void ws_fma_rn_f32(float* __restrict out, const float* a, const float* b, const float* c) {
+WS_API WS_FMA_CLONES void ws_fma_rn_f32(float* __restrict out, const float* a, const float* b, const float* c) {
   LANES out[l] = __builtin_fmaf(a[l], b[l], c[l]);
 }
-WS_API WS_CLONES void ws_fma_rn_f64(double* __restrict out, const double* a, const double* b, const double* c) {
+WS_API WS_FMA_CLONES void ws_fma_rn_f64(double* __restrict out, const double* a, const double* b, const double* c) {
   LANES out[l] = __builtin_fma(a[l], b[l], c[l]);
 }
 WS_API void ws_f32_of_f16(float* __restrict out, const uint16_t* a) {
@@ -237,26 +240,26 @@ INTEGRAL(rpi, ceil)
 
 // ---- directed rounding ---------------------------------------------------------------------------------------
 // add, sub, mul, div, fma, sqrt in the directed modes
-#define DIRECTED(NAME, MODE, TYPE, T, PARAMS, EXPR)                                    \
-  WS_API WS_CLONES void ws_##NAME##_##TYPE PARAMS {                                      \
+#define DIRECTED(CLONES, NAME, MODE, TYPE, PARAMS, EXPR)                                 \
+  WS_API CLONES void ws_##NAME##_##TYPE PARAMS {                                         \
     const auto old = enter(MODE);                                                        \
     LANES out[l] = EXPR;                                                                 \
     leave(old);                                                                          \
   }
 #define BINARY(OP, SIGN, MODE, M, TYPE, T)                                             \
-  DIRECTED(OP##_##M, MODE, TYPE, T, (T* __restrict out, const T* a, const T* b), a[l] SIGN b[l])
+  DIRECTED(WS_CLONES, OP##_##M, MODE, TYPE, (T* __restrict out, const T* a, const T* b), a[l] SIGN b[l])
 #define OPERATIONS(MODE, M, TYPE, T, FMA, SQRT)                                        \
   BINARY(add, +, MODE, M, TYPE, T)                                                       \
   BINARY(sub, -, MODE, M, TYPE, T)                                                       \
   BINARY(mul, *, MODE, M, TYPE, T)                                                       \
   BINARY(div, /, MODE, M, TYPE, T)                                                       \
-  DIRECTED(sqrt_##M, MODE, TYPE, T, (T* __restrict out, const T* a), SQRT(a[l]))         \
-  DIRECTED(fma_##M, MODE, TYPE, T, (T* __restrict out, const T* a, const T* b, const T* c), FMA(a[l], b[l], c[l]))
+  DIRECTED(WS_CLONES, sqrt_##M, MODE, TYPE, (T* __restrict out, const T* a), SQRT(a[l]))         \
+  DIRECTED(WS_FMA_CLONES, fma_##M, MODE, TYPE, (T* __restrict out, const T* a, const T* b, const T* c), FMA(a[l], b[l], c[l]))
 #define BOTH(MODE, M)                                                                  \
   OPERATIONS(MODE, M, f32, float, __builtin_fmaf, __builtin_sqrtf)                       \
   OPERATIONS(MODE, M, f64, double, __builtin_fma, __builtin_sqrt)                        \
-  DIRECTED(M, MODE, f64_of_s64, double, (double* __restrict out, const int64_t* a), double(a[l]))  \
-  DIRECTED(M, MODE, f64_of_u64, double, (double* __restrict out, const uint64_t* a), double(a[l]))
+  DIRECTED(WS_CLONES, M, MODE, f64_of_s64, (double* __restrict out, const int64_t* a), double(a[l]))  \
+  DIRECTED(WS_CLONES, M, MODE, f64_of_u64, (double* __restrict out, const uint64_t* a), double(a[l]))
 BOTH(ZERO, rz)
 BOTH(DOWN, rm)
 BOTH(UP, rp)
