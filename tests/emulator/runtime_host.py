@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import os
 import struct
 import subprocess
+import sys
 import tempfile
+import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -66,6 +69,14 @@ def run(name: str, grid: Any, block: Any, params: bytes = b"", **more: Any) -> n
 def pack(layout: str, *values: Any) -> bytes:
     """Kernel parameters with the alignment of a C structure."""
     return struct.pack("@" + layout, *values)
+
+
+def child(body: str, ready: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a process of its own."""
+    first = ["import ctypes", "from runtime_host import *", "rt = setup()" if ready else ""]
+    code = "\n".join([*first, textwrap.dedent(body)])
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env=env)
 
 
 class Buffer:

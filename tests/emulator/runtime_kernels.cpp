@@ -392,6 +392,24 @@ KERNEL(for_ever) {
   }
 }
 
+// The same with a barrier in the loop: while (!*flag) __syncthreads();
+KERNEL(for_ever_together) {
+  const uint64_t flag = params<uint64_t>(w);
+  struct Registers { uint64_t seen; };
+  Activation<Registers, 2> a(w);
+  while (!(a.s.seen = __atomic_load_n(global<uint32_t>(w, flag) + 0, __ATOMIC_ACQUIRE))) {
+    ws_barrier(w, &a.g, 0, 0, -1, w->live, 0, kBar0);
+    a.go(0, 0);
+  }
+}
+
+// Block 0 loops with a barrier until the last block has run.
+KERNEL(wait_together) {
+  const uint64_t flag = params<uint64_t>(w);
+  if (block_in_grid(w) == 0) for_ever_together_entry(w);
+  else if (block_in_grid(w) + 1 == w->nctaid[0]) __atomic_store_n(global<uint32_t>(w, flag), 1, __ATOMIC_RELEASE);
+}
+
 // A grid barrier as cooperative groups makes it.  out[block] = sum of what the others wrote before.
 KERNEL(grid_sync) {
   struct P { uint64_t in, out; };

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import ctypes
 import resource
-import subprocess
-import sys
-import textwrap
 from itertools import pairwise
 
 import numpy as np
 import pytest
-from runtime_host import HERE, Buffer, buffers, launch, pack, run, setup, zeros
+from runtime_host import Buffer, buffers, child, launch, pack, run, setup, zeros
 
 from warpsmith.devices.emulator import abi, native
 
@@ -355,13 +352,6 @@ def test_registered_host_memory(runtime):
         runtime.unregister_host(parts[0].ctypes.data)
     assert "it is memory of the host program" in refused(parts[0].ctypes.data, 0).message
     assert raw[4999] == 4999
-
-
-def child(body, ready=True):
-    """Run Python code in a process of its own."""
-    lines = [f"import sys; sys.path.insert(0, {str(HERE)!r})", "import ctypes", "from runtime_host import *"]
-    code = "\n".join([*lines, "rt = setup()" if ready else "", textwrap.dedent(body)])
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
 
 
 def test_host_code_that_uses_a_device_pointer_is_told_so():

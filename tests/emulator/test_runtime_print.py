@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import itertools
 import struct
-import subprocess
-import sys
 import threading
 
 import numpy as np
@@ -13,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from runtime_host import HERE, buffers, launch, pack, run, setup, zeros
+from runtime_host import buffers, child, launch, pack, run, setup, zeros
 
 
 @pytest.fixture(autouse=True)
@@ -148,18 +146,13 @@ def test_output_of_a_kernel_that_fails_is_not_lost(output):
 
 
 def test_standard_output_in_order_with_the_host():
-    code = f"""
-import sys; sys.path.insert(0, {str(HERE)!r})
-from runtime_host import *
-import ctypes, numpy as np
-setup()
-libc = ctypes.CDLL(None)
-f = Buffer(np.frombuffer(b"kernel\\n\\0", np.uint8))
-libc.printf(b"host 1\\n")
-run("print", 1, 2, pack("QQQII", f.address, f.address, 0, 0, 3))
-libc.printf(b"host 2\\n")
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    done = child("""
+        libc = ctypes.CDLL(None)
+        f = Buffer(np.frombuffer(b"kernel\\n\\0", np.uint8))
+        libc.printf(b"host 1\\n")
+        run("print", 1, 2, pack("QQQII", f.address, f.address, 0, 0, 3))
+        libc.printf(b"host 2\\n")
+    """)
     assert done.stdout == "host 1\nkernel\nkernel\nhost 2\n"
 
 

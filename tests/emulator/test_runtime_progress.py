@@ -84,6 +84,23 @@ def test_some_spin_and_some_wait_at_a_barrier():
     assert "not there in block (0,0,0): warp 0" in error.message
 
 
+def test_spinning_for_ever_with_a_barrier_in_the_loop():
+    setup(patience_ms=200)
+    with buffers(zeros(1)) as flag:
+        error = launch("for_ever_together", 3, 96, pack("Q", flag.address)).error
+    assert error is not None
+    assert error.kind == "deadlock"
+    assert "of 3 blocks" in error.message
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_waiting_with_a_barrier_in_the_loop(threads):
+    setup(threads=threads)
+    with buffers(zeros(1)) as flag:
+        report = run("wait_together", 2000, 96, pack("Q", flag.address))
+    assert seconds(report) < 1
+
+
 def test_a_loop_that_changes_something_is_no_deadlock():
     runtime = setup(patience_ms=50)
     import threading

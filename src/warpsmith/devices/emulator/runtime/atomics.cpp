@@ -268,7 +268,7 @@ struct CompareSwap {
 // ---- a warp --------------------------------------------------------------------------------------------
 
 struct Lanes {
-  uint8_t* base;                // lane i works at base + offset[i]
+  uint64_t base;                // lane i works at the host address base + offset[i]
   const uint64_t* offset;
   const void* b;
   const void* c;
@@ -393,7 +393,7 @@ void run_any(Warp& w, Lanes l, uint32_t site, uint32_t space, uint32_t op, uint3
     if (space == WS_GENERIC && in_block(l.offset[i])) block_lanes |= 1u << i;
   }
   const uint32_t mask = l.mask;
-  l.base = nullptr;
+  l.base = 0;
   l.offset = host;
   if ((l.mask = mask & block_lanes)) run(w, l, site, op, type, true);
   if ((l.mask = mask & ~block_lanes)) run(w, l, site, op, type, false);
@@ -408,16 +408,16 @@ using namespace ws;
 void ws_atomic(ws_warp* w, uint32_t site, uint32_t space, uint32_t op, uint32_t type, const uint64_t* addr, const void* b, const void* c,
                void* out, uint32_t mask) {
   const uint32_t size = kSize[type];
-  Lanes l{nullptr, addr, b, c, out, mask};
+  Lanes l{0, addr, b, c, out, mask};
   if (space == WS_SHARED && w->shared_size >= size) {
     if (outside(addr, mask, size, ws_range{0, w->shared_size - size + 1}) == 0) {
-      l.base = w->shared;
+      l.base = reinterpret_cast<uint64_t>(w->shared);
       return run(warp_of(w), l, site, op, type, true);
     }
   } else if (space == WS_GLOBAL || space == WS_GENERIC) {
     const ws_range good = w->cache[site];
     if (outside(addr, mask, size, good) == 0 && (space == WS_GLOBAL || !in_block(good.base))) {
-      l.base = reinterpret_cast<uint8_t*>(w->delta);
+      l.base = uint64_t(w->delta);
       return run(warp_of(w), l, site, op, type, false);
     }
   }

@@ -39,7 +39,7 @@ bool complete(Block& b, uint32_t id) {
   r.result = r.reduction;
   r.full = r.threads = 0;
   r.count = 0;
-  b.worker->advance();
+  // No progress in the sense of deadlock detection: threads may go round and round a loop with a barrier in it.
   for (uint32_t i = 0; i < b.warp_count; ++i) {
     Warp& w = b.warps[i];
     if (w.state != State::waiting || !(w.wait_bits >> id & 1)) continue;

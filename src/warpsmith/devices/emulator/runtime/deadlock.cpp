@@ -66,25 +66,31 @@ void DeadlockReport::collect(const Worker& k) {
   }
 }
 
-// The entry for what this warp waits for, made if it is the first to do so.
+// The entry for what this warp waits for; it describes the block of the smallest number.
 DeadlockReport::Place& DeadlockReport::place_of(const Block& b, const Warp& w) {
   const bool spins = w.state != State::waiting;
   const uint32_t barrier = spins ? kNone : w.barrier;
-  for (Place& p : places)
-    if (p.site == w.site && p.barrier == barrier && p.spins == spins) return p;
-  Place n;
+  const uint64_t number = b.index[0] + b.launch->config->grid[0] * (b.index[1] + uint64_t(b.launch->config->grid[1]) * b.index[2]);
+  auto p = std::find_if(places.begin(), places.end(), [&](const Place& x) {
+    return x.site == w.site && x.barrier == barrier && x.spins == spins;
+  });
+  if (p != places.end() && p->number <= number) return *p;
+  if (p == places.end()) p = places.insert(p, Place{});
+  Place& n = *p;
+  n.number = number;
   n.site = w.site;
   n.barrier = barrier;
   n.spins = spins;
   n.lanes = w.mask;
+  n.arrived = 0;
+  n.missing.clear();
   const int lane = w.mask ? __builtin_ctz(w.mask) : 0;
   for (int d = 0; d < 3; ++d) {
     n.block[d] = b.index[d];
     n.thread[d] = w.tid[d][lane];
   }
   if (!spins) count_threads(b, barrier, n);
-  places.push_back(n);
-  return places.back();
+  return n;
 }
 
 std::string DeadlockReport::text(const Launch& l) const {

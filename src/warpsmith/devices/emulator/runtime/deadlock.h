@@ -13,7 +13,8 @@ struct DeadlockReport {
     uint32_t site = kNone, barrier = kNone;
     bool spins = false;         // polls memory; else it waits for the barrier
     uint64_t threads = 0, blocks = 0;
-    // Of the first warp found there:
+    // Of the first block that waits there:
+    uint64_t number = ~0ull;
     uint32_t block[3] = {}, thread[3] = {}, lanes = 0;
     uint32_t arrived = 0, count = 0;  // threads of its block that came to the barrier, and that it waits for
     std::string missing;

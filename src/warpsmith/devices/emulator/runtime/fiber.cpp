@@ -111,6 +111,8 @@ namespace ws {
 
 namespace {
 
+constexpr size_t kPoisonedLocal = 131072;
+
 size_t round_up(size_t n, size_t to) { return (n + to - 1) / to * to; }
 
 uint8_t* reserve(size_t bytes) {
@@ -175,7 +177,8 @@ Fiber* FiberPool::make() {
     f->local_capacity = local_;
     f->local = reserve(local_ + 65536);
     ok = f->local && mprotect(f->local, local_, PROT_READ | PROT_WRITE) == 0;
-    if (ok && poison_) std::memset(f->local, poison_, local_);
+    // Recursion reserves megabytes of which little is used: those stay untouched.
+    if (ok && poison_ && local_ <= kPoisonedLocal) std::memset(f->local, poison_, local_);
   }
   if (!ok) {
     destroy(f);
@@ -205,6 +208,7 @@ void FiberPool::reset() {
 }
 
 void FiberPool::trim(size_t keep) {
+  if (all_.size() <= keep) return;
   while (all_.size() > keep) {
     destroy(all_.back());
     all_.pop_back();

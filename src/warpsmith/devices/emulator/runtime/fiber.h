@@ -15,7 +15,7 @@ namespace ws {
 
 // A stack that runs one warp after the other.
 struct Fiber {
-  void* sp = nullptr;
+  void* sp = nullptr;           // where to go on, while no warp is assigned
   Worker* worker = nullptr;
   Warp* assigned = nullptr;     // warp to start when it is switched to
   uint8_t* mapping = nullptr;   // guard, then stack

@@ -16,6 +16,7 @@ namespace {
 
 constexpr uint64_t kMaxFibers = 16384;            // of all workers: each costs two mappings of the 65530 that Linux allows
 constexpr uint64_t kMaxBytes = uint64_t(1) << 30; // stacks, local and shared memory of blocks that wait
+constexpr uint64_t kKeptBytes = uint64_t(256) << 20;  // of the same, kept for the next launch
 constexpr uint64_t kSlowBlock = 20'000'000;       // ns without an end of a block after which another one is started
 
 }  // namespace
@@ -27,31 +28,30 @@ Worker*& this_worker() {
 
 // ---- on fibers -------------------------------------------------------------------------------------
 
+// A block that is being started goes on; then those that are ready; then the next block: few blocks at a time stay in
+// the processor's caches.
 Warp* Worker::pick() {
-  if (Block* b = opening_) {
-    Warp* w = &b->warps[b->started++];
-    if (b->started == b->warp_count) opening_ = b->link;
-    return w;
-  }
-  return ready_.pop();
+  Block* b = opening_;
+  if (!b || (b->started == 0 && !ready_.empty())) return ready_.pop();
+  Warp* w = &b->warps[b->started++];
+  if (b->started == b->warp_count) opening_ = b->link;
+  return w;
 }
 
 void Worker::enter(Warp& w, void** save) {
-  Fiber* f = w.fiber;
-  if (w.state == State::fresh) {
-    f = fibers_.take();
-    if (!f) {
-      record(w, Failure{WS_E_MEMORY, kNone, w.lanes, "out of host memory for the stacks of waiting warps"}, nullptr);
-      ws_fiber_switch(save, main_sp);
-      return;
-    }
+  if (w.state != State::fresh) {
+    ws_fiber_switch(save, w.sp);
+  } else if (Fiber* f = fibers_.take()) {
     f->assigned = &w;
+    ws_fiber_switch(save, f->sp);
+  } else {
+    record(w, Failure{WS_E_MEMORY, kNone, w.lanes, "out of host memory for the stacks of waiting warps"}, nullptr);
+    if (save != &main_sp) ws_fiber_switch(save, main_sp);
   }
-  ws_fiber_switch(save, f->sp);
 }
 
 void Worker::suspend(Warp& w) {
-  void** save = &w.fiber->sp;
+  void** save = &w.sp;
   Warp* next = stopping() ? nullptr : pick();
   if (next == &w) {
     // Nobody else can run.
@@ -67,8 +67,7 @@ void Worker::suspend(Warp& w) {
 
 void Worker::yield(Warp& w) {
   w.state = State::ready;
-  w.link = yielded_;
-  yielded_ = &w;
+  yielded_.push_front(&w);
   suspend(w);
 }
 
@@ -88,7 +87,7 @@ void Worker::abandon() {
 void Worker::on_main(void (*f)(void*), void* argument) {
   request_ = f;
   request_argument_ = argument;
-  ws_fiber_switch(&current->fiber->sp, main_sp);
+  ws_fiber_switch(&current->sp, main_sp);
 }
 
 void carrier(Fiber* f) {
@@ -98,16 +97,14 @@ void carrier(Fiber* f) {
     f->assigned = nullptr;
     k.fibers_.give(f);
     Warp* next = stopping() ? nullptr : k.ready_.pop();
-    ws_fiber_switch(&f->sp, next ? next->fiber->sp : k.main_sp);
+    ws_fiber_switch(&f->sp, next ? next->sp : k.main_sp);
   }
 }
 
 // The next warp that a carrier can start without giving way to somebody.
 Warp* Worker::next_fresh() {
   if (stopping()) return nullptr;
-  if (!opening_) {
-    if (resident_ || !open_block()) return nullptr;
-  }
+  if (opening_ ? opening_->started == 0 && !ready_.empty() : resident_ || !open_block()) return nullptr;
   return pick();
 }
 
@@ -273,7 +270,7 @@ void Worker::begin(Launch& l, uint32_t n) {
   const uint64_t fit = std::min(kMaxFibers / l.warps_per_block, kMaxBytes / per_block) / l.worker_count;
   max_resident_ = l.config->cooperative ? kNone : uint32_t(std::max<uint64_t>(fit, 1));
   ready_.clear();
-  yielded_ = nullptr;
+  yielded_.clear();
   opening_ = nullptr;
   resident_ = 0;
   next_ = end_ = 0;
@@ -293,7 +290,7 @@ void Worker::run() {
   while (!stopping()) {
     if (Warp* w = pick()) {
       enter(*w, &main_sp);
-    } else if (yielded_) {
+    } else if (!yielded_.empty()) {
       end_of_round();
     } else if (resident_ || !open_block()) {
       break;  // resident blocks that cannot go on have been reported by stuck()
@@ -304,7 +301,7 @@ void Worker::run() {
       this_worker() = nullptr;  // a crash in there is not the kernel's
       f(request_argument_);
       this_worker() = this;
-      ws_fiber_switch(&main_sp, current->fiber->sp);
+      ws_fiber_switch(&main_sp, current->sp);
     }
     if (fault.signal) {
       report_fault(*this);
@@ -329,8 +326,9 @@ void Worker::end() {
     }
     resident_ = 0;
   }
-  if (fibers_.count() > 512) fibers_.trim(512);
-  if (blocks_.size() > 256) {
+  const uint64_t keep = kKeptBytes / launch->worker_count;
+  fibers_.trim(keep / (8192 + launch->info->stack_bytes + uint64_t(launch->info->local_bytes) * WS_LANES));
+  if (blocks_.size() > keep / (sizeof(Warp) * launch->warps_per_block + launch->shared_size)) {
     for (auto& b : blocks_)
       if (b->shared) munmap(b->shared, b->shared_capacity);
     blocks_.clear();
@@ -349,12 +347,6 @@ uint64_t Worker::instructions() const {
 // Every warp that can run has had its turn.  Those that gave way come again, in the opposite order: a chain of
 // warps each waiting for its neighbour is then walked in one or two rounds, whichever way it points.
 void Worker::end_of_round() {
-  for (Warp* w = yielded_; w;) {
-    Warp* next = w->link;
-    ready_.push(w);
-    w = next;
-  }
-  yielded_ = nullptr;
   const bool still = progress_ == seen_progress_;
   seen_progress_ = progress_;
   shown_progress.store(progress_, std::memory_order_relaxed);
@@ -375,9 +367,10 @@ void Worker::end_of_round() {
     while (opened < grow_ && resident_ < max_resident_ && open_block()) ++opened;
     if (opened) {
       grow_ = std::min<uint32_t>(grow_ * 2, 4096);
-      return;
+      return;  // they come first
     }
   }
+  ready_.swap(yielded_);
   if (still) {
     sched_yield();
     if (rounds_ % 64 == 0) watch_for_deadlock();

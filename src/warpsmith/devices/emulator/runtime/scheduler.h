@@ -44,7 +44,6 @@ struct alignas(64) Worker {
   void on_main(void (*f)(void*), void* argument);
   // Something happened that others may be waiting for.
   void advance() { ++progress_; }
-  bool alone() const { return ready_.empty() && !yielded_ && !opening_; }
 
   // --- for the launch ---
   void begin(Launch& l, uint32_t number);
@@ -72,7 +71,7 @@ struct alignas(64) Worker {
   void watch_for_deadlock();
 
   Queue ready_;
-  Warp* yielded_ = nullptr;     // last in, first out: see end_of_round
+  Queue yielded_;               // last in, first out: see end_of_round
   Block* opening_ = nullptr;    // blocks with warps to start, first in first out
   Block* opening_last_ = nullptr;
   Block* free_blocks_ = nullptr;

@@ -45,13 +45,14 @@ class SeenStates {
 
  private:
   static constexpr uint32_t kSize = 64;
-  uint64_t hashes_[kSize];
   uint32_t count_ = 0;
+  uint64_t hashes_[kSize];
 };
 
 struct Warp : ws_warp {
   Warp* link = nullptr;         // next in one of the worker's lists
   Fiber* fiber = nullptr;
+  void* sp = nullptr;           // where its fiber goes on, while it does not run
   ws_groups* groups = nullptr;  // activation in which it gave way last
   State state = State::done;
   uint32_t lanes = 0;           // lanes that exist (the last warp of a block may be short)
@@ -108,7 +109,7 @@ inline Block& block_of(ws_warp* w) { return *w->block; }
 inline Warp& warp_of(ws_warp* w) { return static_cast<Warp&>(*w); }
 inline uint32_t index_of(const Warp& w) { return w.warp_id; }
 
-// A first-in first-out list of warps.
+// A list of warps that are taken from its front.
 class Queue {
  public:
   bool empty() const { return head_ == nullptr; }
@@ -124,7 +125,17 @@ class Queue {
   }
   Warp* pop() {
     Warp* w = head_;
-    if (w) head_ = w->link;
+    if (!w) return nullptr;
+    head_ = w->link;
+    // Thousands of warps may take turns: what the next ones need comes from far, and better early.
+    if (head_) {
+      for (int i = 0; i < 4; ++i) __builtin_prefetch(static_cast<const char*>(head_->sp) + 64 * i);
+      if (const Warp* after = head_->link) {
+        __builtin_prefetch(&after->live);
+        __builtin_prefetch(&after->link);
+        __builtin_prefetch(&after->seen);
+      }
+    }
     return w;
   }
   void clear() { head_ = tail_ = nullptr; }
