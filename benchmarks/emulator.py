@@ -272,6 +272,22 @@ PEERS = [
 ]
 
 
+def compile_time() -> dict[str, float]:
+    """Seconds from PTX text to native code for a kernel of about 1,000 instructions (not from the cache)."""
+    from warpsmith.devices.emulator.compiler import CompileOptions, emit_object, lower_kernel
+    from warpsmith.ptx.parser import parse
+    from warpsmith.toolchains import nvrtc
+
+    text = nvrtc.compile(SOURCE.replace("k < 8", "k < 100"), name="unrolled.cu", chip=warpsmith.device().chip).text
+    emit_object(lower_kernel(parse(text), "vector_add", CompileOptions()), CompileOptions())  # LLVM itself is loaded
+    start = time.perf_counter()
+    module = parse(text)
+    ir = lower_kernel(module, "arithmetic", CompileOptions())
+    emit_object(ir, CompileOptions())
+    seconds = time.perf_counter() - start
+    return {"instructions": sum(1 for _ in module.functions["arithmetic"].instructions()), "seconds": seconds}
+
+
 def peer(what: str, n: int, script: str, env: dict[str, str]) -> float:
     """Seconds that a peer takes, measured in a process of its own."""
     import tempfile
@@ -307,6 +323,10 @@ def main() -> int:
         print(
             f"{title:28}{t_fast:>9.4f}s{t_check:>9.4f}s{t_one:>9.4f}s{t_one / t_fast:>10.2f}{count / t_one / 1e6:>21.0f} M"
         )
+    if not args.names:
+        made = compile_time()
+        rows.append({"name": "compile", **made})
+        print(f"\ncompiling a kernel of {made['instructions']:.0f} PTX instructions: {made['seconds']:.2f} s (then cached)")
     if not args.no_peers:
         print("\nAgainst peers (seconds; ratio = peer / warpsmith in check mode):")
         for name, n, title, size, script, module, env in PEERS:

@@ -162,6 +162,8 @@ class EmulatedProgram(Program):
                 data[offset : offset + 8] = (target + addend).to_bytes(8, "little")
             if data:
                 runtime.copy_in(self.variables[v.name], (ctypes.c_char * len(data)).from_buffer(data), len(data))
+            if v.space == "const":
+                runtime.set_readonly(self.variables[v.name])
 
     def variable(self, name: str) -> int:
         """The device address of a __device__ or __constant__ variable."""
