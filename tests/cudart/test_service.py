@@ -179,7 +179,7 @@ def session() -> tuple[Session, socket.socket]:
     ("kind", "payload", "code"),
     [
         (service.HELLO, Writer().u32(99).data, 3),
-        (service.MODULE, Writer().blob(b"not a fat binary at all").data, 200),
+        (service.MODULE, Writer().u32(1).blob(b"not a fat binary at all").data, 200),
         (service.MODULE, b"\1", 999),
         (service.KERNEL, Writer().u32(5).text("k").data, 999),
         (77, b"", 999),

@@ -14,6 +14,7 @@ from .output import say, table
 #: one asked for is loaded.
 COMMANDS = {
     "run": "compile a CUDA program and run it on an emulated GPU",
+    "nvcc": "in the place of nvcc in a build: executables that run on the emulator",
     "compile": "CUDA C++ to PTX",
     "ptx": "what is in a PTX file",
     "chips": "the GPUs that can be emulated",

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..chips import Chip, load
 from ..errors import KernelError, UsageError
+from ..toolchains.options import SOURCES
 from .arguments import split
 from .output import Progress, dump_json, duration, table, write_text
 from .parsing import Parser
@@ -23,6 +26,7 @@ EXAMPLES = """
   $ws run main.cpp kernels.cu -Iinclude -O3 -lm -- input.txt 1000
   $ws run saxpy.cu --chip rtx4090 --mode fast
   $ws run saxpy.cu --json report.json
+  $ws run --chip a100 ./app input.txt 1000       a program that $ws nvcc has built
 """
 MORE = """
 Sources end in .cu, .cpp, .cc, .cxx or .c.  All other options are nvcc's: -I, -D, -std, -O, -Xcompiler, -include,
@@ -35,7 +39,12 @@ Modes: check   every access of a kernel to memory is compared with what was allo
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = Parser("run", examples=EXAMPLES, more=MORE, usage="SOURCES [options] [-- program's arguments]")
+    parser = Parser(
+        "run",
+        examples=EXAMPLES,
+        more=MORE,
+        usage="SOURCES [options] [-- program's arguments]  (or: [options] PROGRAM [its arguments])",
+    )
     parser.add_argument("--mode", choices=("check", "fast"), default="check", help="how much is checked (see below)")
     parser.add_argument("--order", choices=("ascending", "descending", "random"), default="ascending", help="of blocks")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="of --order random")
@@ -43,6 +52,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--json", metavar="FILE", help='the summary as JSON to a file, "-" for stderr')
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.chip()
+    arguments, built, built_arguments = _built_program(parser, arguments)
     ours, rest, program_arguments = split(parser, arguments)
     options = parser.parse_args(ours)
     chip = load(options.chip)
@@ -51,13 +61,17 @@ def main(arguments: Sequence[str]) -> int:
     from ..toolchains.options import parse
 
     given = parse(rest)
-    if not given.sources:
+    if not given.sources and not built:
         raise UsageError(f"no source file given; see {parser.prog} --help")
+    if built and rest:
+        raise UsageError(
+            f"{built} is a program already, so {rest[0]} would have no effect; its arguments stand behind it"
+        )
     if options.json and options.json != "-":
         write_text(options.json, "")  # better to learn now that it cannot be written
     progress = Progress()
     try:
-        program = nvcc.build(given, chip, progress)
+        program = nvcc.ProgramFile(built, "", True, 0.0) if built else nvcc.build(given, chip, progress)
     finally:
         progress.done()
     if program.log:
@@ -68,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
     sys.stdout.flush()
     result = run_program(
         program.path,
-        program_arguments,
+        built_arguments if built else program_arguments,
         chip,
         RunOptions(mode=options.mode, order=options.order, seed=options.seed, threads=options.cores),
     )
@@ -81,6 +95,25 @@ def main(arguments: Sequence[str]) -> int:
     elif not options.quiet:
         print(summary(result, chip, options.mode), file=sys.stderr)
     return exit_code(result)
+
+
+def _built_program(parser: Parser, arguments: Sequence[str]) -> tuple[Sequence[str], Path | None, Sequence[str]]:
+    """(arguments before it, the program, its own arguments) if a built program is to be run."""
+    valued = {name for action in parser._actions if action.nargs is None for name in action.option_strings}
+    before = ""
+    for at, word in enumerate(arguments):
+        if word == "--":
+            break
+        path = Path(word)
+        if before not in valued and not word.startswith("-") and path.is_file() and os.access(path, os.X_OK):
+            with path.open("rb") as file:
+                start = file.read(4)
+            library = path.suffix in (".so", ".o", ".a")
+            if (start == b"\x7fELF" or start[:2] == b"#!") and not library and not word.endswith(SOURCES):
+                rest = list(arguments[at + 1 :])
+                return arguments[:at], path.absolute(), rest[1:] if rest[:1] == ["--"] else rest
+        before = word
+    return arguments, None, ()
 
 
 def exit_code(result: RunResult) -> int:

@@ -106,13 +106,16 @@ cudaError_t place_variables(Binary& b, const std::vector<NewVariable>& variables
 }
 
 cudaError_t load_now(State& s, Binary& b) {
-  size_t size = 0;
-  if (!image_size(b.image, size)) {
-    complain("compile", "the program's device code is not a fat binary of CUDA 13");
-    return cudaErrorInvalidKernelImage;
-  }
   Writer question;
-  question.text(static_cast<const char*>(b.image), size);
+  question.put(static_cast<uint32_t>(b.images.size()));
+  for (const void* image : b.images) {
+    size_t size = 0;
+    if (!image_size(image, size)) {
+      complain("compile", "the program's device code is not a fat binary of CUDA 13");
+      return cudaErrorInvalidKernelImage;
+    }
+    question.text(static_cast<const char*>(image), size);
+  }
   Reader r;
   std::string error;
   if (!s.service.ask(Ask::module, question, r, error)) {
@@ -173,8 +176,8 @@ cudaError_t compile_now(State& s, Kernel& k) {
   for (uint32_t i = 0; i < described->var_count; ++i) {
     auto at = k.binary->globals.find(described->vars[i]);
     if (at == k.binary->globals.end()) {
-      complain("compile", format("%s uses the variable %s, which its module does not define (separate compilation"
-                                 " of device code, -rdc, is not supported yet)", k.pretty.c_str(), described->vars[i]));
+      complain("compile", format("%s uses the variable %s, which no module of the program defines", k.pretty.c_str(),
+                                 described->vars[i]));
       return cudaErrorSymbolNotFound;
     }
     k.vars.push_back(at->second.address);
@@ -241,13 +244,27 @@ Kernel* find_kernel(State& s, const void* function, cudaError_t& error) {
 using namespace cudart;
 
 // ---- what the compiler's start-up code calls -----------------------------------------------------------
+struct Wrapper { int magic, version; const void* data; void* more; };
+
 CUDA_API void** __cudaRegisterFatBinary(void* wrapper) {
-  struct Wrapper { int magic, version; const void* data; void* more; };
   State& s = state();
   Lock lock(s.mutex);
   s.binaries.push_back(std::make_unique<Binary>());
-  s.binaries.back()->image = static_cast<Wrapper*>(wrapper)->data;
+  s.binaries.back()->images.push_back(static_cast<Wrapper*>(wrapper)->data);
   return reinterpret_cast<void**>(s.binaries.back().get());
+}
+
+// One of the objects with relocatable device code that were linked together (toolchains/devicelink.py writes
+// the calls): all of a group are one binary.
+CUDA_API void __warpsmithRegisterLinkedBinary(void*** group, void* wrapper, void (*callback)(void**)) {
+  if (*group) {
+    State& s = state();
+    Lock lock(s.mutex);
+    reinterpret_cast<Binary*>(*group)->images.push_back(static_cast<Wrapper*>(wrapper)->data);
+  } else {
+    *group = __cudaRegisterFatBinary(wrapper);
+  }
+  callback(*group);
 }
 
 CUDA_API void __cudaRegisterFatBinaryEnd(void**) {}

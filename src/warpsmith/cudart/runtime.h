@@ -55,9 +55,9 @@ struct Variable {
 
 struct Global { uint64_t address = 0, size = 0; };
 
-// A fat binary as the compiler put it into the program, loaded on first use.
+// A fat binary as the compiler put it into the program, or several that were linked together, loaded on first use.
 struct Binary {
-  const void* image = nullptr;
+  std::vector<const void*> images;
   enum { unused, loaded, failed } state = unused;
   cudaError_t error = cudaSuccess;
   uint32_t number = 0;          // at the service

@@ -10,14 +10,14 @@ namespace cudart {
 
 enum class Ask : uint32_t {
   hello = 1,      // version, process id -> chip, options
-  module = 2,     // fat binary -> number, variables, functions, kernels
+  module = 2,     // fat binaries of one device program -> number, variables, functions, kernels
   kernel = 3,     // module number, kernel -> shared object, symbol
   registers = 4,  // module number, kernel -> registers a thread, as the real compiler allocates them (0: unknown)
   locate = 5,     // code addresses (file, offset) -> source position of the first that is the user's
   problem = 6,    // JSON; no answer
   summary = 7,    // JSON, replaces the last one; no answer
 };
-constexpr uint32_t kProtocol = 1;
+constexpr uint32_t kProtocol = 2;
 
 class Writer {
  public:

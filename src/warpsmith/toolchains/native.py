@@ -31,6 +31,8 @@ class Library(NamedTuple):
     needs: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    #: A library without a name of its own is found by programs at the path where it was linked.
+    named: bool = True
 
 
 #: In the order in which they must be linked.
@@ -42,6 +44,7 @@ LIBRARIES = (
         needs=("devices/emulator/libwarpsmith_runtime.so",),
         includes=("devices/emulator/runtime",),
         links=("-ldl",),
+        named=False,
     ),
 )
 
@@ -112,7 +115,7 @@ def _link(cxx: str, package: Path, library: Library, objects: list[Path], work: 
     needed = [package / need for need in library.needs]
     origin = [f"-Wl,-rpath,$ORIGIN/{os.path.relpath(need.parent, target.parent)}" for need in needed]
     command = [
-        cxx, "-shared", "-pthread", f"-Wl,-soname,{target.name}", "-Wl,-z,defs",
+        cxx, "-shared", "-pthread", *([f"-Wl,-soname,{target.name}"] if library.named else []), "-Wl,-z,defs",
         *map(str, objects), *map(str, needed), *origin, *library.links,
     ]  # fmt: skip
     stamp = work / f"{target.name}.stamp"

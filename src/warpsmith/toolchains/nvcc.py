@@ -28,7 +28,7 @@ from ..errors import (
     UsageError,
 )
 from . import cache as caches
-from . import recorded
+from . import devicelink, libraries, recorded
 from .base import Artifact
 from .options import Options, check_sources
 from .toolkit import Toolkit, host_compiler, host_compiler_identity, toolkit
@@ -58,11 +58,9 @@ def build(
     if not options.sources:
         raise UsageError("no source file given")
     check_sources(options.sources)
-    if options.relocatable and sum(source.endswith(".cu") for source in options.sources) > 1:
-        raise UsageError(
-            "-rdc=true with several .cu files is not supported yet: device code is not linked across files;"
-            " put what calls each other into one .cu file, or include it"
-        )
+    for word in options.link:
+        if word.startswith("-l") and (missing := libraries.missing_library(word[2:])):
+            raise UnsupportedApiError(missing)
     kit = toolkit()
     host_compiler()
     with ThreadPoolExecutor(jobs) as pool:
@@ -155,6 +153,8 @@ def _flags(source: str, options: Options, arch: str, kind: str) -> list[str]:
     if source.endswith(".c"):  # a C++ standard means nothing to C
         given = [option for option in given if not option.startswith("-std=c++")]
     flags = ["-Wno-deprecated-gpu-targets", "-allow-unsupported-compiler", *given]
+    if options.relocatable and kind == "object":
+        flags.append("-rdc=true")
     if "-G" not in given:
         flags.append("-lineinfo")
     if kind == "ptx":
@@ -175,6 +175,8 @@ def _run(command: Sequence[str], what: str) -> str:
         raise OutOfMemoryError(f"the compiler was killed while compiling {what}: most likely it ran out of memory")
     if found := re.search(r"^nvcc fatal +: (.*)$", log, re.MULTILINE):
         raise UsageError(f"nvcc: {found[1]}")
+    if missing := libraries.missing_header(log):
+        raise UnsupportedApiError(missing)
     raise CompileError(log)
 
 
@@ -189,23 +191,63 @@ def _link(objects: list[Path], keys: list[str], options: Options, progress: Prog
             " install the package again, or call ./ws in its repository"
         )
     store = caches.default_cache()
-    given = [_stamp(option) for option in options.link]
+    given = [_stamp(option) for option in [*options.link, *library_files(options.link)]]
     key = caches.key("program", host_compiler_identity(), str(CUDART), *given, *keys)
     if path := store.find_file("program", key):
         return path, False
     progress("linking")
     with tempfile.TemporaryDirectory(prefix="warpsmith-") as folder:
         made = Path(folder) / "program"
+        inputs = [*map(str, objects), *library_files(options.link)]
+        try:
+            stub = device_stub(inputs, Path(folder))
+        except LinkError as error:
+            raise LinkError(_in_the_users_words(str(error), objects, options.sources)) from None
         command = [
-            host_compiler(), "-o", str(made), *map(str, objects), *options.link,
+            host_compiler(), "-o", str(made), *map(str, objects), *stub, *options.link,
             str(CUDART), f"-Wl,-rpath,{CUDART.parent}", "-lpthread", "-ldl",
         ]  # fmt: skip
         done = subprocess.run(
             command, capture_output=True, text=True, errors="replace", env={**os.environ, "LC_ALL": "C"}
         )
         if done.returncode:
-            raise _link_failure(done.stdout + done.stderr, objects, options.sources)
+            raise link_failure(done.stdout + done.stderr, objects, options.sources)
         return store.store_file("program", key, made), True
+
+
+def device_stub(inputs: Sequence[str], folder: Path, made: Path | None = None) -> list[str]:
+    """The object that registers relocatable device code (in ``folder``, or ``made``), if there is any to register."""
+    source = devicelink.stub(inputs)
+    if source is None:
+        return []
+    text, made = folder / "device_link.c", made or folder / "device_link.o"
+    text.write_text(source)
+    command = [host_compiler(), "-x", "c", "-c", "-fPIC", "-O1", "-w", str(text), "-o", str(made)]
+    done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    if done.returncode:
+        raise LinkError(f"the device code cannot be linked: {done.stderr.strip()}")
+    return [str(made)]
+
+
+def library_files(words: Sequence[str]) -> list[str]:
+    """The objects and static libraries among the words of a link command: files, and -l with its -L."""
+    folders = [word[2:] for word in words if word.startswith("-L")]
+    files = []
+    for word in words:
+        if word.startswith("-l"):
+            names = [word[3:]] if word.startswith("-l:") else [f"lib{word[2:]}.so", f"lib{word[2:]}.a"]
+            places = (Path(folder) / name for folder in folders for name in names)
+            found = next((str(place) for place in places if place.exists()), None)
+            files += [found] if found and found.endswith(".a") else []
+        elif not word.startswith("-") and word.endswith((".o", ".a", ".obj")) and os.path.exists(word):
+            files.append(word)
+    return files
+
+
+def _in_the_users_words(text: str, objects: Sequence[Path], sources: Sequence[str]) -> str:
+    for path, source in zip(objects, sources, strict=True):
+        text = text.replace(str(path), source)
+    return text
 
 
 def _stamp(option: str) -> str:
@@ -222,12 +264,9 @@ _NO_LIBRARY = re.compile(r"cannot find -l:?(?P<name>[\w.+-]+)")
 _API = re.compile(
     r"^(?:cuda|cu|cublas|cublasLt|cufft|curand|cusparse|cusolver\w\w|cudnn|nccl|nvtx|nvml)[A-Z_]\w*$|^__cuda\w+$"
 )
-_CUDA_LIBRARIES = frozenset(
-    "cuda cublas cublasLt cufft curand cusparse cusolver cudnn nccl nvToolsExt nvrtc nvidia-ml".split()
-)
 
 
-def _link_failure(log: str, objects: list[Path], sources: list[str]) -> Exception:
+def link_failure(log: str, objects: list[Path], sources: list[str]) -> Exception:
     """Say in the user's words what the linker said in its own."""
     missing = list(dict.fromkeys(_UNDEFINED.findall(log)))
     if missing == ["main"]:
@@ -242,21 +281,17 @@ def _link_failure(log: str, objects: list[Path], sources: list[str]) -> Exceptio
         return UnsupportedApiError(f"{where}uses {names}, which warpsmith's CUDA runtime does not have yet")
     if missing_library := _NO_LIBRARY.search(log):
         name = missing_library["name"]
-        if name in _CUDA_LIBRARIES:
-            return UnsupportedApiError(f"the program needs NVIDIA's library {name}, which warpsmith does not have yet")
         return LinkError(f"the library {name} (-l{name}) was not found; give its folder with -L")
     if missing:
-        readable = [_demangle(name) for name in missing[:5]]
+        readable = [demangle(name) for name in missing[:5]]
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
         return LinkError(
             f"{', '.join(sources)}: declared and used but nowhere defined: {', '.join(readable)}{more};"
             " is a source file or a library missing?"
         )
     if doubled := re.search(r"multiple definition of [`'](?P<name>[^'`]+)'", log):
-        return LinkError(f"{', '.join(sources)}: {_demangle(doubled['name'])} is defined more than once")
-    for path, source in zip(objects, sources, strict=True):
-        log = log.replace(str(path), source)
-    return LinkError(log.strip())
+        return LinkError(f"{', '.join(sources)}: {demangle(doubled['name'])} is defined more than once")
+    return LinkError(_in_the_users_words(log.strip(), objects, sources))
 
 
 def _first_use(name: str, sources: Sequence[str]) -> str:
@@ -269,7 +304,7 @@ def _first_use(name: str, sources: Sequence[str]) -> str:
     return f"{sources[0]}: " if len(sources) == 1 else ""
 
 
-def _demangle(name: str) -> str:
+def demangle(name: str) -> str:
     tool = shutil.which("c++filt")
     if not tool or not name.startswith("_Z"):
         return name

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import tempfile
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -67,22 +68,38 @@ class Programs:
         self._lock = threading.RLock()
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
-    def add(self, container: bytes) -> tuple[int, bytes]:
-        """A fat binary: its number here, and the description that ``cudart/code.cpp`` reads."""
-        try:
-            found = list(entries(container))
-            entry = choose(found, self.chip.compute)
-            if entry is None:
-                raise Refusal(Refusal.NO_IMAGE, explain(found, self.chip.name, self.chip.target))
-            image = Image(entry.text(), entry.target)
-        except FatbinError as error:
-            raise Refusal(Refusal.INVALID_IMAGE, str(error)) from None
+    def add(self, containers: Sequence[bytes]) -> tuple[int, bytes]:
+        """A fat binary, or several that are one program: its number here, and the description that
+        ``cudart/code.cpp`` reads."""
+        image = self._linked([self._image(container) for container in containers])
         with self._lock:
             # The same code in several processes: parsed once.
             number = next((i for i, known in enumerate(self._images) if known.text == image.text), len(self._images))
             if number == len(self._images):
                 self._images.append(image)
             return number, self._description(self._images[number])
+
+    def _image(self, container: bytes) -> Image:
+        try:
+            found = list(entries(container))
+            entry = choose(found, self.chip.compute)
+            if entry is None:
+                raise Refusal(Refusal.NO_IMAGE, explain(found, self.chip.name, self.chip.target))
+            return Image(entry.text(), entry.target)
+        except FatbinError as error:
+            raise Refusal(Refusal.INVALID_IMAGE, str(error)) from None
+
+    def _linked(self, images: Sequence[Image]) -> Image:
+        if len(images) == 1:
+            return images[0]
+        from ...ptx.ast import PtxError
+        from ...ptx.link import link
+
+        try:
+            text = link([image.text for image in images])
+        except PtxError as error:
+            raise Refusal(Refusal.INVALID_PTX, f"the program's device code cannot be linked: {error}") from None
+        return Image(text, max((image.target for image in images), key=lambda t: (int(re.sub(r"\D", "", t)), t)))
 
     def _description(self, image: Image) -> bytes:
         from .compiler import _sources_digest

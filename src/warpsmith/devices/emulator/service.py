@@ -34,7 +34,7 @@ from .programs import Programs, Refusal
 from .wire import Reader, Writer
 
 HELLO, MODULE, KERNEL, REGISTERS, LOCATE, PROBLEM, SUMMARY = range(1, 8)
-PROTOCOL = 1
+PROTOCOL = 2
 MODES = ("check", "fast")
 ORDERS = ("ascending", "descending", "random")
 _HEAD = struct.Struct("<II")
@@ -280,7 +280,7 @@ class Session:
         if kind == HELLO:
             return hello(r.u32(), self.chip, self.options)
         if kind == MODULE:
-            number, body = self.programs.add(r.blob())
+            number, body = self.programs.add([r.blob() for _ in range(r.u32())])
             return Writer().u32(0).text("").u32(number).data + body
         if kind == KERNEL:
             path, symbol = self.programs.kernel(r.u32(), r.text())

@@ -1,0 +1,2 @@
+#pragma once
+void report(const float* values, int n);
