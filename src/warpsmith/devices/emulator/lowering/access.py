@@ -8,6 +8,7 @@ address, whole lines and a permutation for lanes that are close together, else a
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....ptx.ast import Instruction
@@ -167,13 +168,19 @@ def _first_lane(aty: str) -> str:
 """
 
 
-def _by_lines(f: FunctionLowering, ty: str, n: int, aty: str) -> str:
-    """IR for scattered lanes: up to four times, load a whole 128-byte line and pick from it all lanes that it serves.
+#: Lines after which scattered lanes are gathered one by one, by the words (32 bits) that each lane loads.
+_MOST_LINES = {1: 4, 2: 6, 4: 8}
+
+
+def _by_lines(f: FunctionLowering, n: int, v: int, aty: str, give: Callable[[list[str]], str]) -> str:
+    """IR for scattered lanes: a few times, load a whole 128-byte line and pick from it all lanes that it serves.
 
     Tiles, strides and broadcasts touch few lines, and a permutation is several times cheaper than a gather.
-    A line never crosses a page, so reading all of it is safe.  What is left after four lines is gathered.
+    A line never crosses a page, so reading all of it is safe, and an aligned access never crosses a line.  What
+    is left after some lines is gathered.  ``give`` writes the return of the ``v`` results (``n`` bytes each).
     """
     b = f.b
+    words = max(n * v // 4, 1)
     b.declare(
         "llvm.x86.avx512.vpermi2var.d.512",
         "declare <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32>, <16 x i32>, <16 x i32>)",
@@ -188,17 +195,36 @@ def _by_lines(f: FunctionLowering, ty: str, n: int, aty: str) -> str:
     narrow = "" if aty == "i32" else "  %l.d = trunc <32 x i64> %l.dw to <32 x i32>\n"
     dname = "%l.d" if aty == "i32" else "%l.dw"
     base = "" if aty == "i64" else "  %line = trunc i64 %line.w to i32\n"
+    accumulators = "".join(
+        f"  %acc{k} = phi <32 x i32> [zeroinitializer, %run.no], [%new{k}, %line.more]\n" for k in range(words)
+    )
+    picks = "".join(
+        f"""  %idx{k} = add <32 x i32> %idx, splat (i32 {k})
+  %lo{k} = shufflevector <32 x i32> %idx{k}, <32 x i32> poison, <16 x i32> <{low}>
+  %hi{k} = shufflevector <32 x i32> %idx{k}, <32 x i32> poison, <16 x i32> <{high}>
+  %pl{k} = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %lo{k}, <16 x i32> %w1)
+  %ph{k} = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %hi{k}, <16 x i32> %w1)
+  %picked{k} = shufflevector <16 x i32> %pl{k}, <16 x i32> %ph{k}, <32 x i32> <{both}>
+  %new{k} = select <32 x i1> %l.in, <32 x i32> %picked{k}, <32 x i32> %acc{k}
+"""
+        for k in range(words)
+    )
+    gathers = "".join(
+        f"""  %pp{k} = getelementptr i8, <32 x ptr> %pp, i64 {4 * k}
+  %g{k} = call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> %pp{k}, i32 4, <32 x i1> %rm, <32 x i32> %new{k})
+"""
+        for k in range(words)
+    )
+    results = "".join(f"  %word{k} = phi <32 x i32> [%new{k}, %line.loop], [%g{k}, %scattered]\n" for k in range(words))
     out = f"""  %as = alloca [32 x {aty}], align 64
   store <32 x {aty}> %a, ptr %as, align 64
   %bi = ptrtoint ptr %b to i64
   %some = icmp ne i32 %mask, 0
   br i1 %some, label %line.loop, label %nothing
 nothing:
-  ret <32 x {ty}> zeroinitializer
-line.loop:
+{give(["zeroinitializer"] * v)}line.loop:
   %left = phi i32 [%mask, %run.no], [%rest, %line.more]
-  %acc = phi <32 x i32> [zeroinitializer, %run.no], [%new, %line.more]
-  %k = phi i32 [0, %run.no], [%k1, %line.more]
+{accumulators}  %k = phi i32 [0, %run.no], [%k1, %line.more]
   %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
   %ap = getelementptr {aty}, ptr %as, i32 %lane
   %a0 = load {aty}, ptr %ap, align {4 if aty == "i32" else 8}
@@ -215,45 +241,42 @@ line.loop:
   %w0 = load <16 x i32>, ptr %q0, align 64
   %q1 = getelementptr i8, ptr %q0, i64 64
   %w1 = load <16 x i32>, ptr %q1, align 64
-  %idx0 = shufflevector <32 x i32> %idx, <32 x i32> poison, <16 x i32> <{low}>
-  %idx1 = shufflevector <32 x i32> %idx, <32 x i32> poison, <16 x i32> <{high}>
-  %r0 = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %idx0, <16 x i32> %w1)
-  %r1 = call <16 x i32> @llvm.x86.avx512.vpermi2var.d.512(<16 x i32> %w0, <16 x i32> %idx1, <16 x i32> %w1)
-  %picked = shufflevector <16 x i32> %r0, <16 x i32> %r1, <32 x i32> <{both}>
-  %new = select <32 x i1> %l.in, <32 x i32> %picked, <32 x i32> %acc
-  %l.inm = bitcast <32 x i1> %l.in to i32
+{picks}  %l.inm = bitcast <32 x i1> %l.in to i32
   %out = xor i32 %l.inm, -1
   %rest = and i32 %left, %out
   %end = icmp eq i32 %rest, 0
   br i1 %end, label %finish, label %line.more
 line.more:
   %k1 = add i32 %k, 1
-  %many = icmp eq i32 %k1, 4
+  %many = icmp eq i32 %k1, {_MOST_LINES[words]}
   br i1 %many, label %scattered, label %line.loop
 scattered:
   %rm = bitcast i32 %rest to <32 x i1>
   %pi = ptrtoint <32 x ptr> %p to <32 x i64>
   %pw = and <32 x i64> %pi, splat (i64 -4)
   %pp = inttoptr <32 x i64> %pw to <32 x ptr>
-  %g = call <32 x i32> @llvm.masked.gather.v32i32.v32p0(<32 x ptr> %pp, i32 4, <32 x i1> %rm, <32 x i32> %new)
-  br label %finish
+{gathers}  br label %finish
 finish:
-  %word = phi <32 x i32> [%new, %line.loop], [%g, %scattered]
-"""
+{results}"""
     if n == 4:
-        return out + "  ret <32 x i32> %word\n"
+        return out + give([f"%word{k}" for k in range(v)])
+    if n == 8:
+        for k in range(v):
+            out += f"""  %z{k}.l = zext <32 x i32> %word{2 * k} to <32 x i64>
+  %z{k}.h = zext <32 x i32> %word{2 * k + 1} to <32 x i64>
+  %z{k}.s = shl <32 x i64> %z{k}.h, splat (i64 32)
+  %z{k} = or <32 x i64> %z{k}.l, %z{k}.s
+"""
+        return out + give([f"%z{k}" for k in range(v)])
     # The bytes of a lane within its word: from the host address, as lines and words are aligned there.
-    return (
-        out
-        + f"""  %hi = ptrtoint <32 x ptr> %p to <32 x i64>
-  %hl = trunc <32 x i64> %hi to <32 x i32>
+    out += f"""  %hp = ptrtoint <32 x ptr> %p to <32 x i64>
+  %hl = trunc <32 x i64> %hp to <32 x i32>
   %hb = and <32 x i32> %hl, splat (i32 3)
   %hs = shl <32 x i32> %hb, splat (i32 3)
-  %hw = lshr <32 x i32> %word, %hs
-  %hr = trunc <32 x i32> %hw to <32 x {ty}>
-  ret <32 x {ty}> %hr
+  %hw = lshr <32 x i32> %word0, %hs
+  %hr = trunc <32 x i32> %hw to <32 x i{8 * n}>
 """
-    )
+    return out + give(["%hr"])
 
 
 def load_function(f: FunctionLowering, space: str, n: int, v: int) -> str:
@@ -311,8 +334,8 @@ run.yes:
             )
         body += ret_struct([f"%s{k}" for k in range(v)])
     body += "run.no:\n"
-    if v == 1 and n <= 4 and host.is_x86_with("avx512f"):
-        return f.helper(name, head + body + _by_lines(f, ty, n, aty) + "}\n")
+    if (v == 1 or 8 <= n * v <= 16 and n >= 4) and host.is_x86_with("avx512f"):
+        return f.helper(name, head + body + _by_lines(f, n, v, aty, ret_struct) + "}\n")
     body += _first_lane(aty)
     body += f"""  %same = icmp ne <32 x {aty}> %a, %a0.v
   %samem = bitcast <32 x i1> %same to i32
