@@ -7,7 +7,7 @@ the result is rounded once, by the definition of the rounding mode.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import lru_cache
 from typing import NamedTuple
@@ -106,6 +106,19 @@ def encode(x: Fraction, t: Format, mode: str = "rn", negative_zero: bool = False
 
 def flush(u: int, t: Format) -> int:
     return u & t.sign if is_subnormal(u, t) else u
+
+
+def flush_result(
+    oracle: Callable[..., int], v: Sequence[int], r: int, t: Format, mode: str, source: Format | None = None
+) -> int:
+    """``.ftz`` of a result r = oracle(*v, t, mode): zero if it is below the normal range when rounded without a lower
+    end of exponents.  ``source``: the format of the operands if it is another one."""
+    wide = Format(t.exponent + 3, t.mantissa, 0)
+    wide = wide._replace(nan=wide.infinity + 1)
+    w = oracle(*(x if source else convert(x, t, wide) for x in v), wide, mode)
+    if is_nan(w, wide) or is_infinite(w, wide) or abs(value(w, wide)) >= Fraction(2) ** t.lowest:
+        return r
+    return r & t.sign
 
 
 def saturate(u: int, t: Format) -> int:

@@ -102,7 +102,20 @@ for to, of, mode in product(FORMATS, INTEGERS, MODES):
             from_integer(u), FORMATS[to]
         )
 
+
 # ---- floating point -----------------------------------------------------------------------------------------
+def nan_of(u: int, of: str, to: str, modified: bool) -> int:
+    """What becomes of a NaN: mostly the NaN of the target."""
+    source, target = FORMATS[of], FORMATS[to]
+    if of == "f64" and to != "f64":  # sign and upper bits of the payload stay, and it is quiet
+        sign = target.sign if u & source.sign else 0
+        quiet = 1 << (target.mantissa - 1)
+        return sign | target.infinity | quiet | u >> (52 - target.mantissa) & ((1 << target.mantissa) - 1)
+    if not modified and (of, to) == ("bf16", "f32"):
+        return u << 16
+    return u if not modified and of == to and to in ("f32", "f64") else target.nan
+
+
 FLOATING: dict[Form, Oracle] = {}
 for to, of in product(FORMATS, FORMATS):
     exact = FORMATS[to].mantissa >= FORMATS[of].mantissa and FORMATS[to].exponent >= FORMATS[of].exponent
@@ -114,9 +127,14 @@ for to, of in product(FORMATS, FORMATS):
             u: int, to: str = to, of: str = of, mode: str = mode or "rn", ftz: bool = ftz, sat: bool = sat
         ) -> int:
             source, target = FORMATS[of], FORMATS[to]
-            u = ieee.flush(u, source) if ftz and of == "f32" else u
+            u = ieee.flush(u, source) if ftz and of == "f32" and to != "f16" else u
             r = ieee.convert(u, source, target, mode)
-            r = ieee.flush(r, target) if ftz and to == "f32" else r
+            if ieee.is_nan(u, source):
+                r = nan_of(u, of, to, ftz or sat)
+            elif ftz and to == "f32":
+                r = ieee.flush_result(
+                    lambda x, t, mode: ieee.convert(x, source, t, mode), (u,), r, target, mode, source
+                )
             return ieee.saturate(r, target) if sat else r
 
         FLOATING[one(f"cvt{'.' * bool(mode)}{mode}{'.ftz' * ftz}{'.sat' * sat}.{to}.{of}", of, to)] = between
@@ -159,11 +177,18 @@ for (ty, t), mode, relu, finite in product((("f16", F16), ("bf16", BF16)), ("rn"
         )
     )
 TF32 = Format(8, 10, 0x7FFFFFFF >> 13)
+
+
+def nan_of_tf32(u: int, mode: str, finite: bool) -> int:
+    """.rna cuts it like a number, and takes the next lower pattern if the result has to be finite."""
+    return (u & ~0x1FFF) - 0x2000 * finite if mode == "rna" else F32.nan & ~0x1FFF
+
+
 for mode, relu, finite in product(("rn", "rz", "rna"), (False, True), (False, True)):
     if mode != "rna" or not relu:
         FLOATING[one(f"cvt.{mode}{'.relu' * relu}{'.satfinite' * finite}.tf32.f32", "f32", "b32")] = (
             lambda u, mode=mode, relu=relu, finite=finite: (
-                F32.nan if ieee.is_nan(u, F32) else limited(u, TF32, mode, relu, finite) << 13
+                nan_of_tf32(u, mode, finite) if ieee.is_nan(u, F32) else limited(u, TF32, mode, relu, finite) << 13
             )
         )
 

@@ -1,4 +1,7 @@
-"""The floating-point and cvt forms that the emulator takes are exactly those that ptxas takes."""
+"""The floating-point and cvt forms that the emulator takes are exactly those that ptxas takes.
+
+Except directed rounding of bf16 fma, which the PTX ISA does not have: ptxas takes it, and an H200 then gives nonsense.
+"""
 
 from __future__ import annotations
 
@@ -142,7 +145,7 @@ def accepted_by_emulator(c: Candidate) -> bool:
 @pytest.mark.parametrize("forms", [arithmetic_forms, conversions])
 def test_forms_are_those_of_ptxas(forms: Callable[[], Iterator[Candidate]], tmp_path: Path) -> None:
     candidates = list(dict.fromkeys(forms()))
-    theirs = accepted_by_ptxas(candidates, tmp_path)
+    theirs = {c for c in accepted_by_ptxas(candidates, tmp_path) if not re.match(r"fma\.r[zmp](\.relu)?\.bf16", c.name)}
     assert len(theirs) > 100
     ours = {c for c in candidates if accepted_by_emulator(c)}
     assert sorted(c.text for c in theirs - ours) == [], "ptxas takes these, the emulator does not"

@@ -99,7 +99,7 @@ def set_value(f: FunctionLowering, i: Instruction) -> None:
     to, of = i.types
     packed = of.endswith("x2")
     allowed = {"u32", "s32", "f32", "f16", "bf16"} | ({"u16", "s16"} if of in ("f16", "bf16") else set())
-    if to not in ({"u32", "s32", of} if packed else allowed):
+    if of not in COMPARED or to not in ({"u32", "s32", of} if packed else allowed):
         raise missing(i)
     accept(i, COMPARED | {to}, COMPARE_MODS)
     ty = integer_type(to)

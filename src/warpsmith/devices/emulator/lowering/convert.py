@@ -224,17 +224,28 @@ def clamp(f: FunctionLowering, v: Val, largest: float) -> Val:
     return f.b.select(f.b.cmp("olt", v, bottom), bottom, v)
 
 
-def prepared(f: FunctionLowering, i: Instruction, op: Operand | None, largest: float) -> Val:
+def prepared(f: FunctionLowering, i: Instruction, op: Operand | None, largest: float, ftz: bool = False) -> Val:
     """An f32 source after .relu and .satfinite."""
-    v = floating.source(f, op, "f32", i.has("ftz"))
+    v = floating.source(f, op, "f32", ftz)
     if i.has("relu"):
         v = floating.relu(f, v)
     return clamp(f, v, largest) if i.has("satfinite") else v
 
 
 def small_float(f: FunctionLowering, i: Instruction, op: Operand | None, ty: str) -> Val:
-    """An f32 source as half or bfloat."""
-    return narrow(f, prepared(f, i, op, LARGEST[ty]), ty, floating.rounding(i, None))
+    """An f32 source as half or bfloat (.ftz does nothing to a conversion to f16)."""
+    ftz = i.has("ftz") and ty == "bfloat"
+    return narrow(f, prepared(f, i, op, LARGEST[ty], ftz), ty, floating.rounding(i, None))
+
+
+def nan_of_double(f: FunctionLowering, v: Val, ty: str) -> Val:
+    """The NaN that a double NaN becomes as half or bfloat: sign and upper bits of the payload stay, and it is quiet."""
+    mantissa = {"half": 10, "bfloat": 7}[ty]
+    u = floating.bits(f, v)
+    top = f.b.op("and", f.b.op("lshr", u, const(52 - mantissa, "i64")), const(0x7FFF, "i64"))
+    sign = f.b.op("and", f.b.op("lshr", u, const(48, "i64")), const(0x8000, "i64"))
+    r = f.b.op("or", f.b.op("or", top, sign), const(1 << (mantissa - 1), "i64"))
+    return f.b.bitcast(f.b.cast("trunc", r, "i16"), ty)
 
 
 def between(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
@@ -254,21 +265,45 @@ def between(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
     mode = floating.rounding(i, None if narrows else "rn")
     if len(whole) > 1 or (finite and mode not in ("rn", "rz")):
         refuse(i)
-    if narrows and of == "f32":
-        v = small_float(f, i, i.operands[1], ty)
+    if len(i.mods) == 2 and to == of and of in ("f32", "f64"):
+        f.dst(i.operands[0], f.src(i.operands[1], of))  # no conversion at all, as ptxas has it
+    elif narrows and of == "f32":
+        write_half(f, i, small_float(f, i, i.operands[1], ty), ty)
+    elif of == "f64" and to != of:
+        from_double(f, i, to, mode)
+    elif (of, to) == ("f32", "f64"):
+        v = f.src(i.operands[1], of)  # the payload of a NaN goes along, but .ftz makes it canonical before
+        v = floating.canonical(f, floating.flush(f, v)) if i.has("ftz") else v
+        floating.write(f, i.operands[0], f.b.cast("fpext", v, ty), sat=i.has("sat"))
+    elif (of, to) == ("bf16", "f32") and not i.has("ftz"):
+        f.dst(i.operands[0], half.widen(f, f.src(i.operands[1], of)))  # with the payload, too
     else:
         v = load(f, i, i.operands[1], of)
         if whole:
             v = integral(f, v, whole[0])
-        if BITS[v.ty] < BITS[ty]:
-            v = f.b.cast("fpext", v, ty)
-        v = narrow(f, v, ty, mode)
-    if ty in ("float", "double"):
-        floating.write(f, i.operands[0], v, ftz=i.has("ftz") and to == "f32", sat=i.has("sat"))
-    elif i.has("sat"):
-        f.dst(i.operands[0], half.narrow(f, floating.saturate(f, half.widen(f, v)), ty))
-    else:
-        f.dst(i.operands[0], v)
+        v = narrow(f, f.b.cast("fpext", v, ty) if BITS[v.ty] < BITS[ty] else v, ty, mode)
+        if to not in ("f32", "f64"):
+            return write_half(f, i, v, ty)
+        ftz = i.has("ftz") and to == "f32"
+        floating.write(f, i.operands[0], floating.flush(f, v) if ftz else v, ftz=ftz, sat=i.has("sat"))
+
+
+def write_half(f: FunctionLowering, i: Instruction, v: Val, ty: str) -> None:
+    """Write a result of type half or bfloat."""
+    if i.has("sat"):
+        v = half.narrow(f, floating.saturate(f, half.widen(f, v)), ty)
+    f.dst(i.operands[0], v)
+
+
+def from_double(f: FunctionLowering, i: Instruction, to: str, mode: str) -> None:
+    """f64 to a narrower type: a NaN keeps its sign and the upper bits of its payload."""
+    v, ty = f.src(i.operands[1], "f64"), FLOATS[to]
+    r = narrow(f, v, ty, mode)
+    if to != "f32":
+        return write_half(f, i, f.b.select(floating.is_nan(f, v), nan_of_double(f, v, ty), r), ty)
+    if i.has("ftz"):
+        r = floating.flush(f, r, floating.below_scaled(f, narrow(f, floating.scaled(f, v), ty, mode)))
+    f.dst(i.operands[0], floating.saturate(f, r) if i.has("sat") else r)
 
 
 def tf32(f: FunctionLowering, i: Instruction) -> None:
@@ -277,15 +312,28 @@ def tf32(f: FunctionLowering, i: Instruction) -> None:
     modes = [m for m in i.mods if m in ("rna", "rn", "rz")]
     if len(modes) != 1 or (modes[0] == "rna" and i.has("relu")):
         refuse(i)
+    if modes[0] == "rna":
+        f.dst(i.operands[0], tf32_away(f, floating.bits(f, f.src(i.operands[1], "f32")), i.has("satfinite")))
+        return
     v = prepared(f, i, i.operands[1], LARGEST["tf32"])
     u = floating.bits(f, v)
-    if modes[0] == "rna":
-        u = f.b.op("add", u, const(0x1000, "i32"))
-    elif modes[0] == "rn":
+    if modes[0] == "rn":
         even = f.b.op("and", f.b.op("lshr", u, const(13, "i32")), const(1, "i32"))
         u = f.b.op("add", u, f.b.op("add", even, const(0xFFF, "i32")))
-    u = f.b.op("and", u, const(~0x1FFF, "i32"))
-    f.dst(i.operands[0], f.b.select(floating.is_nan(f, v), const(floating.NAN["float"], "i32"), u))
+    u = f.b.select(floating.is_nan(f, v), const(floating.NAN["float"], "i32"), u)
+    f.dst(i.operands[0], f.b.op("and", u, const(~0x1FFF, "i32")))
+
+
+def tf32_away(f: FunctionLowering, u: Val, finite: bool) -> Val:
+    """.rna, on the bits: to nearest, halves away from zero; NaN is cut like any pattern, and .satfinite takes the
+    next lower one of whatever is not finite."""
+
+    def endless(w: Val) -> Val:
+        return f.b.cmp("eq", f.b.op("and", w, const(0x7F80_0000, "i32")), const(0x7F80_0000, "i32"))
+
+    near = f.b.select(endless(u), u, f.b.op("add", u, const(0x1000, "i32")))
+    r = f.b.op("and", near, const(~0x1FFF, "i32"))
+    return f.b.select(endless(r), f.b.op("sub", r, const(0x2000, "i32")), r) if finite else r
 
 
 # ---- 8, 6 and 4 bit formats --------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Single and double precision arithmetic (PTX ISA 9.7.3, 9.7.5).
 
-Everything with a rounding mode is exact to the bit.  Round-to-nearest is plain IR; the directed modes
+Everything with a rounding mode is exact to the bit; what the PTX ISA leaves open is as an H200 has it
+(tests/golden).  Round-to-nearest is plain IR; the directed modes
 are functions of ``runtime/numerics.cpp`` that set the rounding mode of the processor.  Approximate
 instructions keep the documented bounds and special values, not the hardware's bits.
 
@@ -12,6 +13,7 @@ LLVM drops the fix-up of every value that is only used by arithmetic of the same
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 ROUNDING = frozenset({"rn", "rz", "rm", "rp"})
-#: The NaN that operations of each type produce; f64 passes payloads on, as x86 does.
+#: The NaN that operations of each type produce; those of f64 pass payloads on (``chosen_nan``).
 NAN = {"half": 0x7FFF, "bfloat": 0x7FFF, "float": 0x7FFFFFFF, "double": 0x7FFF_FFFF_0000_0000}
 EXPONENT = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F80_0000, "double": 0x7FF0_0000_0000_0000}
 SHORT = {"float": "f32", "double": "f64"}
@@ -81,13 +83,65 @@ def canonical(f: FunctionLowering, v: Val) -> Val:
     return f.b.select(is_nan(f, v), constant(NAN[v.ty], v.ty), v)
 
 
-def flush(f: FunctionLowering, v: Val) -> Val:
-    """``.ftz``: a subnormal becomes a zero of the same sign (any floating-point lane type)."""
+def is_tiny(f: FunctionLowering, v: Val) -> Val:
+    """Zero or subnormal."""
     ity = f"i{BITS[v.ty]}"
+    return f.b.cmp("eq", f.b.op("and", bits(f, v), const(EXPONENT[v.ty], ity)), const(0, ity))
+
+
+def flush(f: FunctionLowering, v: Val, small: Val | None = None) -> Val:
+    """``.ftz``: a subnormal (or a lane of ``small``) becomes a zero of the same sign (any floating-point lane type)."""
     u = bits(f, v)
-    small = f.b.cmp("eq", f.b.op("and", u, const(EXPONENT[v.ty], ity)), const(0, ity))
-    sign = f.b.op("and", u, const(1 << (BITS[v.ty] - 1), ity))
-    return f.b.bitcast(f.b.select(small, sign, u), v.ty)
+    sign = f.b.op("and", u, const(1 << (BITS[v.ty] - 1), u.ty))
+    return f.b.bitcast(f.b.select(is_tiny(f, v) if small is None else small, sign, u), v.ty)
+
+
+def rarely(f: FunctionLowering, lanes: Val, v: Val, repair: Callable[[], Val]) -> Val:
+    """``v``, or ``repair()`` if any of some lanes is set, which hardly ever happens."""
+    some = lanes if lanes.uniform else f.b.cmp("ne", f.b.bits(lanes), const(0, "i32"))
+    before, slow, after = f.fresh("usual"), f.fresh("rare"), f.fresh("after")
+    f.b.line(f"br label %{before}")
+    f.b.label(before)
+    f.b.line(f"br i1 {some.name}, label %{slow}, label %{after}, !prof !1")
+    f.b.label(slow)
+    repaired = repair()
+    f.b.line(f"br label %{after}")
+    f.b.label(after)
+    assert repaired.uniform == v.uniform
+    return f.b.raw(v.ty, v.uniform, f"phi {v.full} [ {v.name}, %{before} ], [ {repaired.name}, %{slow} ]")
+
+
+def flush_result(f: FunctionLowering, op: str, mode: str, operands: list[Val], r: Val) -> Val:
+    """``.ftz`` of an f32 result: it becomes zero if it lies below the normal range when it is rounded as if there
+    were no lower end of exponents.  So a product next to the smallest normal number is flushed although it
+    rounds to it; whether it is shows with 2^24 times the operands.  (Sums are never that fine.)"""
+    if op not in ("mul", "fma", "div") or mode == "rz":
+        return flush(f, r)
+    a, b, *c = operands
+    larger = rounded(f, op, mode, scaled(f, a), b, *(scaled(f, v) for v in c))
+    return flush(f, r, below_scaled(f, larger))
+
+
+def scaled(f: FunctionLowering, v: Val) -> Val:
+    return f.b.op("fmul", v, fconst(2.0**24, v.ty))
+
+
+def below_scaled(f: FunctionLowering, larger: Val) -> Val:
+    """Is 2^24 times a float, rounded, that of one below the normal range?"""
+    return f.b.cmp("olt", magnitude(f, larger), fconst(2.0**-102))
+
+
+def chosen_nan(f: FunctionLowering, r: Val, *operands: Val) -> Val:
+    """An f64 result; if it is NaN, that of the first operand which is one, made quiet, or -NaN if none is."""
+
+    def repair() -> Val:
+        out: Val = constant(0xFFF8 << 48, "double")
+        for v in reversed(operands):
+            quiet = f.b.bitcast(f.b.op("or", bits(f, v), const(1 << 51, "i64")), "double")
+            out = f.b.select(is_nan(f, v), quiet, out)
+        return f.b.select(is_nan(f, r), out, r)
+
+    return repair() if r.uniform else rarely(f, is_nan(f, r), r, repair)
 
 
 def saturate(f: FunctionLowering, v: Val) -> Val:
@@ -125,9 +179,7 @@ def source(f: FunctionLowering, op: Operand | None, ptx_type: str, ftz: bool = F
 
 
 def write(f: FunctionLowering, op: Operand | None, v: Val, *, ftz: bool = False, sat: bool = False) -> None:
-    """Write the result of an f32 or f64 operation."""
-    if ftz:
-        v = flush(f, v)
+    """Write the result of an f32 or f64 operation (``ftz``: it has been flushed)."""
     if sat:
         v = saturate(f, v)
     if v.ty != "float":
@@ -149,7 +201,7 @@ def fused(f: FunctionLowering, a: Val, b: Val, c: Val) -> Val:
 def rounded(f: FunctionLowering, op: str, mode: str, *v: Val) -> Val:
     """add, sub, mul, div, fma or sqrt in a rounding mode."""
     if mode != "rn":
-        if host.has("avx512f"):
+        if host.is_x86_with("avx512f"):
             return embedded(f, op, mode, *v)
         return f.lanewise(f"ws_{op}_{mode}_{SHORT[v[0].ty]}", v[0].ty, *v)
     if op == "fma":
@@ -244,20 +296,27 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
 
 
 def operation(f: FunctionLowering, i: Instruction, v: list[Val]) -> Val:
-    """The value of a scalar operation, before flushing, saturation and the NaN fix-up."""
-    op = i.opcode
-    if op in ("add", "sub", "mul", "fma", "mad"):
-        # Without a rounding mode ptxas may fuse mul and add; nearest and unfused is what it says.
-        return rounded(f, "fma" if op == "mad" else op, rounding(i, None if op in ("fma", "mad") else "rn"), *v)
-    if op == "div":
-        if i.has("approx"):
-            return divide_approx(f, *v)
-        return rounded(f, "div", "rn" if i.has("full") else rounding(i, None), *v)
+    """The value of a scalar operation, flushed if ``.ftz``, before saturation and the NaN fix-up of f32."""
+    op = "fma" if i.opcode == "mad" else i.opcode
+    double = v[0].ty == "double"
     if op in ("min", "max"):
-        return minmax(f, i, v)
-    r = magnitude(f, v[0]) if op == "abs" else negative(f, v[0])
-    # f64: a NaN goes through unchanged, sign included.
-    return r if r.ty == "float" else f.b.select(is_nan(f, v[0]), v[0], r)
+        r = minmax(f, i, v)
+        return chosen_nan(f, r, v[1], v[0]) if double else r
+    if op in ("abs", "neg"):
+        r = magnitude(f, v[0]) if op == "abs" else negative(f, v[0])
+        # f64: a NaN becomes quiet and keeps its sign.
+        quiet = f.b.bitcast(f.b.op("or", bits(f, v[0]), const(1 << 51, "i64")), "double") if double else r
+        return f.b.select(is_nan(f, v[0]), quiet, r) if double else r
+    if op == "div" and i.has("approx", "full"):
+        r = divide_approx(f, *v) if i.has("approx") else f.b.op("fdiv", *v)
+        return flush(f, r) if i.has("ftz") else r
+    # Without a rounding mode ptxas may fuse mul and add; nearest and unfused is what it says.
+    mode = rounding(i, None if op in ("fma", "div") else "rn")
+    r = rounded(f, op, mode, *v)
+    if double:
+        a, b, *c = v
+        return chosen_nan(f, r, a, b) if op == "div" else chosen_nan(f, r, b, *c, a)
+    return flush_result(f, op, mode, v, r) if i.has("ftz") else r
 
 
 def scalar(f: FunctionLowering, i: Instruction) -> None:
@@ -276,7 +335,11 @@ def scalar(f: FunctionLowering, i: Instruction) -> None:
     n = SOURCES.get(i.opcode, len(i.operands) - 1 if single and i.opcode in ("min", "max") else 2)
     if len(i.operands) != n + 1:
         raise Unsupported(f"{i.text}: takes {n} sources", i)
-    v = [source(f, op, i.type, ftz) for op in i.operands[1 : 1 + n]]
+    sources = i.operands[1 : 1 + n]
+    if i.has("xorsign"):  # looks at the sign of a NaN too
+        v = [flush(f, f.src(op, i.type)) if ftz else f.src(op, i.type) for op in sources]
+    else:
+        v = [source(f, op, i.type, ftz) for op in sources]
     write(f, i.operands[0], operation(f, i, v), ftz=ftz, sat=i.has("sat"))
 
 
@@ -290,8 +353,7 @@ def pairs(f: FunctionLowering, i: Instruction) -> None:
     halves: list[Val] = []
     for shift in (0, 32):
         v = [f.b.bitcast(f.b.cast("trunc", f.b.op("lshr", w, const(shift, "i64")), "i32"), "float") for w in whole]
-        r = operation(f, i, [flush(f, x) for x in v] if ftz else v)
-        r = canonical(f, flush(f, r) if ftz else r)
+        r = canonical(f, operation(f, i, [flush(f, x) for x in v] if ftz else v))
         halves.append(f.b.cast("zext", bits(f, r), "i64"))
     f.dst(i.operands[0], f.b.op("or", halves[0], f.b.op("shl", halves[1], const(32, "i64"))))
 
@@ -321,11 +383,12 @@ def roots(f: FunctionLowering, i: Instruction) -> None:
     mode = "rn" if approx else rounding(i, None)
     if approx == any(m in ROUNDING for m in i.mods) or (i.type == "f64" and ftz and i.opcode == "sqrt"):
         raise Unsupported(f"{i.text} does not exist", i)
-    if i.type == "f64" and ftz:
+    if i.type == "f64" and ftz and approx:
         f.dst(i.operands[0], gross(f, i.opcode, f.src(i.operands[1], "f64")))
         return
     if i.type == "f64" and approx and i.opcode != "rsqrt":
         raise Unsupported(f"{i.text} does not exist", i)
+    ftz = ftz and i.type == "f32"  # ptxas takes rcp.rn.ftz.f64 and does nothing about it
     a = source(f, i.operands[1], i.type, ftz)
     one = fconst(1.0, a.ty)
     if i.opcode == "sqrt":
@@ -334,6 +397,10 @@ def roots(f: FunctionLowering, i: Instruction) -> None:
         r = rounded(f, "div", mode, one, a)
     else:
         r = f.b.op("fdiv", one, f.b.call("llvm.sqrt", a))
+    if i.type == "f64":
+        r = chosen_nan(f, r, a)
+    elif ftz:
+        r = flush_result(f, "div", mode, [one, a], r) if i.opcode == "rcp" and not approx else flush(f, r)
     write(f, i.operands[0], r, ftz=ftz)
 
 
@@ -360,7 +427,8 @@ def transcendental(f: FunctionLowering, i: Instruction) -> None:
         raise Unsupported(f"{i.text} does not exist", i)
     allow(i, "approx", *(("ftz",) if i.opcode != "tanh" else ()))
     ftz = i.has("ftz")
-    write(f, i.operands[0], approximate(f, i.opcode, source(f, i.operands[1], "f32", ftz)), ftz=ftz)
+    r = approximate(f, i.opcode, source(f, i.operands[1], "f32", ftz))
+    write(f, i.operands[0], flush(f, r) if ftz else r, ftz=ftz)
 
 
 def approximate(f: FunctionLowering, opcode: str, a: Val) -> Val:

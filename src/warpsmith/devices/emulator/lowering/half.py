@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ....ptx.ast import Instruction, Operand
-from ..ir import Val, const
+from ..ir import Val, const, fconst
 from . import Unsupported, floating, host
 
 if TYPE_CHECKING:
@@ -97,23 +97,18 @@ def two_sum(f: FunctionLowering, a: Val, b: Val) -> tuple[Val, Val]:
     return s, f.b.op("fadd", f.b.op("fsub", a, f.b.op("fsub", s, t)), f.b.op("fsub", b, t))
 
 
-def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str, mode: str) -> Val:
+def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str) -> Val:
     """a * b + c of floats that hold f16 or bf16 values, as a float that rounds to the fused result."""
-    if host.has("avx512f"):
+    if host.is_x86_with("avx512f"):
         # One of the neighbours in float is odd; where the sum is exact both are the same, but for the sign of
-        # a zero, which decides the order.
+        # a zero, of which the second has the right one.
         below, above = (floating.embedded(f, "fma", m, a, b, c) for m in ("rm", "rp"))
-        first, second = (above, below) if mode == "rm" else (below, above)
-        odd = f.b.op("and", floating.bits(f, first), const(1, "i32"))
-        return f.b.select(f.b.cmp("ne", odd, const(0, "i32")), first, second)
+        odd = f.b.op("and", floating.bits(f, below), const(1, "i32"))
+        return f.b.select(f.b.cmp("ne", odd, const(0, "i32")), below, above)
     if ty == "half":  # the product of two f16 is exact in float
         return to_odd(f, *two_sum(f, f.b.op("fmul", a, b), c))
     a, b, c = (f.b.cast("fpext", v, "double") for v in (a, b, c))
-    product = f.b.op("fmul", a, b)
-    s, error = two_sum(f, product, c)
-    if mode == "rm":  # a sum of zero is -0, unless both terms are +0
-        sign = f.b.op("and", f.b.op("or", floating.bits(f, product), floating.bits(f, c)), const(1 << 63, "i64"))
-        s = f.b.select(f.b.cmp("oeq", s, floating.constant(0, "double")), f.b.bitcast(sign, "double"), s)
+    s, error = two_sum(f, f.b.op("fmul", a, b), c)
     r = f.b.cast("fptrunc", s, "float")
     return to_odd(f, r, f.b.op("fadd", f.b.op("fsub", s, f.b.cast("fpext", r, "double")), error))
 
@@ -126,22 +121,16 @@ ALLOWED: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 
 
-ROUNDED = (floating.ROUNDING,)
-
-
 def arithmetic(f: FunctionLowering, i: Instruction) -> None:
     """add, sub, mul, fma, min, max, abs and neg of f16, bf16, f16x2 and bf16x2."""
     if len(i.types) != 1 or i.type not in LANES or i.opcode not in ALLOWED:
         floating.arithmetic(f, i) if len(i.types) == 2 and i.types[0] == "f32" else refuse(i)
         return
-    from . import convert
-
     ty = LANES[i.type]
-    allowed: tuple[str | frozenset[str], ...] = ALLOWED[i.opcode]
-    if ty == "bfloat":  # has neither .ftz nor .sat; its fma takes every rounding mode
-        allowed = (*(m for m in ALLOWED[i.opcode] if m not in ("ftz", "sat")), *(ROUNDED if i.opcode == "fma" else ()))
-    floating.allow(i, *allowed)
-    mode = floating.rounding(i, None if i.opcode == "fma" else "rn")
+    # bf16 has neither .ftz nor .sat.  (ptxas takes .rz, .rm and .rp of bf16 fma, but an H200 then gives nonsense.)
+    floating.allow(i, *(m for m in ALLOWED[i.opcode] if ty == "half" or m not in ("ftz", "sat")))
+    if i.opcode == "fma":
+        floating.rounding(i, None)
     if i.has("relu") and i.has("sat"):
         refuse(i)
 
@@ -153,12 +142,11 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
             r = f.b.select(floating.is_nan(f, r), const(floating.NAN[ty], "i16"), floating.bits(f, r))
             return f.b.bitcast(r, ty)
         r = value(f, i, [widen(f, x) for x in v], ty)
+        if i.has("ftz"):  # below the normal range, when rounded without a lower end of exponents
+            r = floating.flush(f, r, f.b.cmp("olt", floating.magnitude(f, r), fconst(2.0**-14 - 2.0**-26)))
         if i.has("sat"):
             r = floating.saturate(f, r)
-        if i.has("relu"):
-            r = floating.relu(f, r)
-        h = convert.narrow(f, r, ty, mode)
-        return floating.flush(f, h) if i.has("ftz") else h
+        return narrow(f, floating.relu(f, r) if i.has("relu") else r, ty)
 
     each(f, i, i.operands[1:], compute)
 
@@ -166,7 +154,7 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
 def value(f: FunctionLowering, i: Instruction, v: list[Val], ty: str) -> Val:
     """The result as a float that need only be rounded to the type."""
     if i.opcode == "fma":
-        return fused(f, v[0], v[1], v[2], ty, floating.rounding(i))
+        return fused(f, v[0], v[1], v[2], ty)
     if i.opcode in ("min", "max"):
         if len(v) != 2:
             refuse(i)
@@ -180,7 +168,9 @@ def refuse(i: Instruction) -> None:
 
 # ---- ex2, tanh -----------------------------------------------------------------------------------------
 def transcendental(f: FunctionLowering, i: Instruction) -> None:
-    """ex2 and tanh: the float function, rounded."""
+    """ex2 and tanh: the float function, cut (not rounded), as an H200 does it."""
+    from . import convert
+
     ty = LANES[i.type]
     ftz = i.opcode == "ex2" and ty == "bfloat"  # ex2.approx.ftz.bf16 is the only form with bf16
     if i.opcode not in ("ex2", "tanh") or not i.has("approx") or i.has("ftz") != ftz or len(i.types) != 1:
@@ -188,7 +178,14 @@ def transcendental(f: FunctionLowering, i: Instruction) -> None:
     floating.allow(i, "approx", "ftz")
 
     def compute(v: Val) -> Val:
-        r = narrow(f, floating.approximate(f, i.opcode, widen(f, v)), ty)
+        x = widen(f, v)
+        if i.opcode == "ex2":  # the hardware cuts arguments to 23 binary places
+            x = f.b.select(f.b.cmp("olt", floating.magnitude(f, x), fconst(2.0**-23)), fconst(0.0), x)
+        x = floating.approximate(f, i.opcode, x)
+        r = convert.narrow(f, x, ty, "rz")
+        if ty == "half":  # but what is too large becomes infinite
+            infinity = f.b.bitcast(const(floating.EXPONENT[ty], "i16"), ty)
+            r = f.b.select(f.b.cmp("oge", x, fconst(65536.0)), infinity, r)
         return floating.flush(f, r) if ftz else r
 
     each(f, i, i.operands[1:2], compute)

@@ -20,7 +20,6 @@ def has(feature: str) -> bool:
     return bool(llvm.get_host_cpu_features().get(feature, False))
 
 
-@cache
 def is_x86_with(feature: str) -> bool:
     """True on an x86 processor that has this extension: for instructions that only x86 has."""
     return platform.machine().lower() in ("x86_64", "amd64") and has(feature)
