@@ -218,11 +218,11 @@ def test_link_time_messages(run: Program) -> None:
     done = run("nomain.cu")
     assert done.returncode == 83
     assert done.stderr.endswith("(grid, block, arrays...)\n")
-    run.write("api.cu", "int main() { cudaGraph_t g; return cudaGraphCreate(&g, 0); }\n")
+    run.write("api.cu", "int main() { return cudaIpcCloseMemHandle(0); }\n")
     done = run("api.cu")
     assert done.returncode == 85
     assert done.stderr == (
-        "warpsmith: api.cu:1: uses cudaGraphCreate, which warpsmith's CUDA runtime does not have yet\n"
+        "warpsmith: api.cu:1: uses cudaIpcCloseMemHandle, which warpsmith's CUDA runtime does not have yet\n"
     )
 
 

@@ -19,6 +19,10 @@ def test_errors(run: Runner) -> None:
     assert ran.result.returncode == 0
 
 
+def test_capture_of_streams(run: Runner) -> None:
+    assert run(GOLDEN / "capture.cu", "-w").out.splitlines() == recorded("capture")
+
+
 def test_properties(run: Runner) -> None:
     """All but where the card is plugged in."""
     place = ("pciBusID", "pciDeviceID", "gpuPciDeviceID", "gpuPciSubsystemID", "33", "34", "139", "140")

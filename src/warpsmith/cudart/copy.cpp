@@ -140,20 +140,47 @@ cudaError_t symbol_range(State& s, const void* symbol, size_t count, size_t offs
   return cudaSuccess;
 }
 
+// Copies that wait use the legacy stream.
+template <class F> cudaError_t legacy(F f) {
+  return waiting([&](State& s) {
+    TRY(capture_forbids_legacy(s));
+    return f(s);
+  });
+}
+
 }  // namespace
+
+cudaError_t copy_box(const cudaMemcpy3DParms& p) { return copy_3d(state(), &p); }
+
+cudaError_t copy_bytes(void* to, const void* from, size_t count, cudaMemcpyKind kind) {
+  return copy_box("cudaMemcpyAsync", line(to, count), line(from, count), {count, 1, 1}, kind);
+}
+
+cudaError_t fill_elements(const cudaMemsetParams& p) {
+  size_t n = p.elementSize;
+  if ((n != 1 && n != 2 && n != 4) || !p.width || !p.height) return cudaErrorInvalidValue;
+  size_t pitch = p.height > 1 ? p.pitch : p.width * n;
+  Box to = rows(p.dst, pitch, p.height);
+  cudaExtent e{p.width * n, p.height, 1};
+  if (n == 1) return fill_box("a memset of a graph", to, static_cast<int>(p.value), e);
+  std::string row;
+  for (size_t i = 0; i < p.width; ++i) row.append(reinterpret_cast<const char*>(&p.value), n);
+  Box from{&row[0], 0, 0};
+  return copy_box("a memset of a graph", to, from, e, cudaMemcpyHostToDevice);
+}
+
 }  // namespace cudart
 
 using namespace cudart;
 
 CUDA_API cudaError_t cudaMemcpy(void* to, const void* from, size_t count, cudaMemcpyKind kind) {
-  return waiting([&](State&) { return copy_box("cudaMemcpy", line(to, count), line(from, count), {count, 1, 1}, kind); });
+  return legacy([&](State&) { return copy_box("cudaMemcpy", line(to, count), line(from, count), {count, 1, 1}, kind); });
 }
 CUDA_ALIAS(cudaMemcpy_ptds, cudaMemcpy);
 
 CUDA_API cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
   return on_device([&](State& s) {
-    if (!known(s, stream)) return cudaErrorInvalidResourceHandle;
-    return copy_box("cudaMemcpyAsync", line(to, count), line(from, count), {count, 1, 1}, kind);
+    return enqueue(s, stream, cudaGraphNodeTypeMemcpy, [=](State&) { return copy_bytes(to, from, count, kind); });
   });
 }
 CUDA_ALIAS(cudaMemcpyAsync_ptsz, cudaMemcpyAsync);
@@ -169,68 +196,91 @@ CUDA_API cudaError_t cudaMemcpyPeerAsync(void* to, int to_device, const void* fr
 
 CUDA_API cudaError_t cudaMemcpy2D(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                                   cudaMemcpyKind kind) {
-  return waiting([&](State&) { return copy_2d(to, to_pitch, from, from_pitch, width, height, kind); });
+  return legacy([&](State&) { return copy_2d(to, to_pitch, from, from_pitch, width, height, kind); });
 }
 CUDA_ALIAS(cudaMemcpy2D_ptds, cudaMemcpy2D);
 
 CUDA_API cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height,
                                        cudaMemcpyKind kind, cudaStream_t stream) {
   return on_device([&](State& s) {
-    return known(s, stream) ? copy_2d(to, to_pitch, from, from_pitch, width, height, kind) : cudaErrorInvalidResourceHandle;
+    return enqueue(s, stream, cudaGraphNodeTypeMemcpy,
+                   [=](State&) { return copy_2d(to, to_pitch, from, from_pitch, width, height, kind); });
   });
 }
 CUDA_ALIAS(cudaMemcpy2DAsync_ptsz, cudaMemcpy2DAsync);
 
 CUDA_API cudaError_t cudaMemcpy3D(const cudaMemcpy3DParms* p) {
-  return waiting([&](State& s) { return copy_3d(s, p); });
+  return legacy([&](State& s) { return copy_3d(s, p); });
 }
 CUDA_ALIAS(cudaMemcpy3D_ptds, cudaMemcpy3D);
 
 CUDA_API cudaError_t cudaMemcpy3DAsync(const cudaMemcpy3DParms* p, cudaStream_t stream) {
-  return on_device([&](State& s) { return known(s, stream) ? copy_3d(s, p) : cudaErrorInvalidResourceHandle; });
+  return on_device([&](State& s) {
+    if (!p) return cudaErrorInvalidValue;
+    cudaMemcpy3DParms copy = *p;
+    return enqueue(s, stream, cudaGraphNodeTypeMemcpy, [=](State& t) { return copy_3d(t, &copy); });
+  });
 }
 CUDA_ALIAS(cudaMemcpy3DAsync_ptsz, cudaMemcpy3DAsync);
 
 // ---- symbols ---------------------------------------------------------------------------------------------
+static cudaError_t to_symbol(State& s, const void* symbol, const void* from, size_t count, size_t offset, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  void* to;
+  TRY(symbol_range(s, symbol, count, offset, &to));
+  return copy_box("cudaMemcpyToSymbol", line(to, count), line(from, count), {count, 1, 1}, kind);
+}
+
+static cudaError_t from_symbol(State& s, void* to, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind) {
+  if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
+  void* from;
+  TRY(symbol_range(s, symbol, count, offset, &from));
+  return copy_box("cudaMemcpyFromSymbol", line(to, count), line(from, count), {count, 1, 1}, kind);
+}
+
 CUDA_API cudaError_t cudaMemcpyToSymbol(const void* symbol, const void* from, size_t count, size_t offset, cudaMemcpyKind kind) {
-  return waiting([&](State& s) {
-    if (kind != cudaMemcpyHostToDevice && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-    void* to;
-    TRY(symbol_range(s, symbol, count, offset, &to));
-    return copy_box("cudaMemcpyToSymbol", line(to, count), line(from, count), {count, 1, 1}, kind);
-  });
+  return legacy([&](State& s) { return to_symbol(s, symbol, from, count, offset, kind); });
 }
 CUDA_ALIAS(cudaMemcpyToSymbol_ptds, cudaMemcpyToSymbol);
 
-CUDA_API cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpyToSymbol(symbol, from, count, offset, kind);
+CUDA_API cudaError_t cudaMemcpyToSymbolAsync(const void* symbol, const void* from, size_t count, size_t offset, cudaMemcpyKind kind,
+                                             cudaStream_t stream) {
+  return on_device([&](State& s) {
+    return enqueue(s, stream, cudaGraphNodeTypeMemcpy, [=](State& t) { return to_symbol(t, symbol, from, count, offset, kind); });
+  });
 }
 CUDA_ALIAS(cudaMemcpyToSymbolAsync_ptsz, cudaMemcpyToSymbolAsync);
 
 CUDA_API cudaError_t cudaMemcpyFromSymbol(void* to, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind) {
-  return waiting([&](State& s) {
-    if (kind != cudaMemcpyDeviceToHost && kind != cudaMemcpyDeviceToDevice && kind != cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
-    void* from;
-    TRY(symbol_range(s, symbol, count, offset, &from));
-    return copy_box("cudaMemcpyFromSymbol", line(to, count), line(from, count), {count, 1, 1}, kind);
-  });
+  return legacy([&](State& s) { return from_symbol(s, to, symbol, count, offset, kind); });
 }
 CUDA_ALIAS(cudaMemcpyFromSymbol_ptds, cudaMemcpyFromSymbol);
 
-CUDA_API cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind, cudaStream_t) {
-  return cudaMemcpyFromSymbol(to, symbol, count, offset, kind);
+CUDA_API cudaError_t cudaMemcpyFromSymbolAsync(void* to, const void* symbol, size_t count, size_t offset, cudaMemcpyKind kind,
+                                               cudaStream_t stream) {
+  return on_device([&](State& s) {
+    return enqueue(s, stream, cudaGraphNodeTypeMemcpy, [=](State& t) { return from_symbol(t, to, symbol, count, offset, kind); });
+  });
 }
 CUDA_ALIAS(cudaMemcpyFromSymbolAsync_ptsz, cudaMemcpyFromSymbolAsync);
 
 // ---- filling -----------------------------------------------------------------------------------------------
+template <class F> static cudaError_t filling(F f) {
+  return on_device([&](State& s) {
+    TRY(capture_forbids_legacy(s));
+    return f(s);
+  });
+}
+
 CUDA_API cudaError_t cudaMemset(void* to, int value, size_t count) {
-  return on_device([&](State&) { return fill_box("cudaMemset", line(to, count), value, {count, 1, 1}); });
+  return filling([&](State&) { return fill_box("cudaMemset", line(to, count), value, {count, 1, 1}); });
 }
 CUDA_ALIAS(cudaMemset_ptds, cudaMemset);
 
 CUDA_API cudaError_t cudaMemsetAsync(void* to, int value, size_t count, cudaStream_t stream) {
   return on_device([&](State& s) {
-    return known(s, stream) ? fill_box("cudaMemsetAsync", line(to, count), value, {count, 1, 1}) : cudaErrorInvalidResourceHandle;
+    return enqueue(s, stream, cudaGraphNodeTypeMemset,
+                   [=](State&) { return fill_box("cudaMemsetAsync", line(to, count), value, {count, 1, 1}); });
   });
 }
 CUDA_ALIAS(cudaMemsetAsync_ptsz, cudaMemsetAsync);
@@ -241,12 +291,14 @@ static cudaError_t fill_2d(void* to, size_t pitch, int value, size_t width, size
 }
 
 CUDA_API cudaError_t cudaMemset2D(void* to, size_t pitch, int value, size_t width, size_t height) {
-  return on_device([&](State&) { return fill_2d(to, pitch, value, width, height); });
+  return filling([&](State&) { return fill_2d(to, pitch, value, width, height); });
 }
 CUDA_ALIAS(cudaMemset2D_ptds, cudaMemset2D);
 
 CUDA_API cudaError_t cudaMemset2DAsync(void* to, size_t pitch, int value, size_t width, size_t height, cudaStream_t stream) {
-  return on_device([&](State& s) { return known(s, stream) ? fill_2d(to, pitch, value, width, height) : cudaErrorInvalidResourceHandle; });
+  return on_device([&](State& s) {
+    return enqueue(s, stream, cudaGraphNodeTypeMemset, [=](State&) { return fill_2d(to, pitch, value, width, height); });
+  });
 }
 CUDA_ALIAS(cudaMemset2DAsync_ptsz, cudaMemset2DAsync);
 
@@ -256,11 +308,13 @@ static cudaError_t fill_3d(const cudaPitchedPtr& to, int value, cudaExtent e) {
 }
 
 CUDA_API cudaError_t cudaMemset3D(cudaPitchedPtr to, int value, cudaExtent e) {
-  return on_device([&](State&) { return fill_3d(to, value, e); });
+  return filling([&](State&) { return fill_3d(to, value, e); });
 }
 CUDA_ALIAS(cudaMemset3D_ptds, cudaMemset3D);
 
 CUDA_API cudaError_t cudaMemset3DAsync(cudaPitchedPtr to, int value, cudaExtent e, cudaStream_t stream) {
-  return on_device([&](State& s) { return known(s, stream) ? fill_3d(to, value, e) : cudaErrorInvalidResourceHandle; });
+  return on_device([&](State& s) {
+    return enqueue(s, stream, cudaGraphNodeTypeMemset, [=](State&) { return fill_3d(to, value, e); });
+  });
 }
 CUDA_ALIAS(cudaMemset3DAsync_ptsz, cudaMemset3DAsync);

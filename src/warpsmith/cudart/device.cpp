@@ -120,7 +120,7 @@ CUDA_API cudaError_t cudaGetDeviceFlags(unsigned* flags) {
 }
 
 CUDA_API cudaError_t cudaDeviceSynchronize() {
-  return waiting([](State&) { return cudaSuccess; });
+  return waiting([](State& s) { return capture_forbids_wait(s); });
 }
 
 CUDA_API cudaError_t cudaDeviceReset() {
@@ -129,6 +129,7 @@ CUDA_API cudaError_t cudaDeviceReset() {
     if (s.fault) s.dead = true;  // as measured: the process gets no device any more
     free_all(s);
     unload_all(s);
+    destroy_graphs(s);
     for (Stream* stream : s.streams) delete stream;
     for (Event* event : s.events) delete event;
     for (Pool* pool : s.pools) delete pool;

@@ -105,50 +105,23 @@ std::vector<uint8_t> pack(const Kernel& k, void** args) {
 }
 
 // Ctrl-C during a launch was caught there; now it means what it meant to the program.
-cudaError_t interrupted(State& s, Lock& lock, const Kernel& k, const ws_launch_result& r) {
+cudaError_t interrupted(State& s, const Kernel& k, const ws_launch_result& r) {
   s.fault = cudaErrorLaunchTimeout;
   flush_output();
   fflush(stdout);
   fprintf(stderr, "\nwarpsmith: interrupted while %s ran, after %.1f s\n", k.pretty.c_str(), double(r.nanoseconds) / 1e9);
   update_summary(s, true);
-  lock.unlock();
+  Unlocked others(s.mutex);
   raise(SIGINT);
-  lock.lock();
   return cudaSuccess;
 }
 
-cudaError_t launch(State& s, Lock& lock, Kernel& k, const Configuration& from, void** args, bool cooperative) {
+cudaError_t launch(State& s, Kernel& k, const void* function, const Configuration& from, void** args, bool cooperative) {
   if (!known(s, from.stream)) return cudaErrorInvalidResourceHandle;
-  ws_launch_config c{};
-  set(c.grid, from.grid);
-  set(c.block, from.block);
-  c.dynamic_shared = static_cast<uint32_t>(from.shared);  // the real runtime cuts it off, too
-  c.cooperative = cooperative;
-  TRY(check_shape(s, k, c));
-  TRY(compile(s, k));
-  TRY(check_kernel(s, k, c));
-  if (cooperative) TRY(check_cooperative(s, k, c));
-  if (!args && !k.parameters.empty()) return cudaErrorInvalidValue;
-  std::vector<uint8_t> parameters = pack(k, args);
-  auto result = std::make_unique<ws_launch_result>();
-  output_starts();
-  lock.unlock();
-  int code = ws_launch(k.info, k.vars.data(), &c, parameters.data(), result.get());
-  lock.lock();
-  ++k.launches;
-  k.blocks += result->blocks;
-  k.threads += result->threads;
-  k.instructions += result->instructions;
-  k.nanoseconds += result->nanoseconds;
-  if (code == WS_E_INTERRUPT) return interrupted(s, lock, k, *result);
-  if (code == WS_E_LAUNCH) return refuse(k, c, cudaErrorInvalidValue, result->error.message);
-  if (code) {
-    // As on a GPU, the launch itself succeeds; the next call that looks at the device learns of it.
-    s.fault = error_of(result->error);
-    report_fault(s, k, c, result->error);
-  }
-  update_summary(s, false);
-  return cudaSuccess;
+  KernelWork work;
+  work.function = function;
+  TRY(prepare_launch(s, k, from.grid, from.block, from.shared, args, cooperative, work));
+  return enqueue_kernel(s, from.stream, std::move(work));
 }
 
 cudaError_t launch_checked(Kernel* kernel, const void* function, const Configuration& c, void** args, bool cooperative) {
@@ -160,7 +133,7 @@ cudaError_t launch_checked(Kernel* kernel, const void* function, const Configura
   if (s.fault) return answer(s.fault);
   cudaError_t error = cudaSuccess;
   if (!kernel) kernel = find_kernel(s, function, error);
-  return answer(kernel ? launch(s, lock, *kernel, c, args, cooperative) : error);
+  return answer(kernel ? launch(s, *kernel, function, c, args, cooperative) : error);
 }
 
 bool known_attribute(cudaLaunchAttributeID id) {
@@ -219,6 +192,50 @@ cudaError_t resident_blocks(int* blocks, const void* function, int block_size, s
 }
 
 }  // namespace
+
+cudaError_t prepare_launch(State& s, Kernel& k, const dim3& grid, const dim3& block, size_t shared, void** args, bool cooperative,
+                           KernelWork& out) {
+  ws_launch_config& c = out.config;
+  set(c.grid, grid);
+  set(c.block, block);
+  c.dynamic_shared = static_cast<uint32_t>(shared);  // the real runtime cuts it off, too
+  c.cooperative = cooperative;
+  TRY(check_shape(s, k, c));
+  TRY(compile(s, k));
+  TRY(check_kernel(s, k, c));
+  if (cooperative) TRY(check_cooperative(s, k, c));
+  if (!args && !k.parameters.empty()) return cudaErrorInvalidValue;
+  out.kernel = &k;
+  out.parameters = pack(k, args);
+  return cudaSuccess;
+}
+
+cudaError_t perform_launch(State& s, const KernelWork& work) {
+  Kernel& k = *work.kernel;
+  const ws_launch_config& c = work.config;
+  auto result = std::make_unique<ws_launch_result>();
+  output_starts();
+  int code;
+  {
+    Unlocked others(s.mutex);
+    code = ws_launch(k.info, k.vars.data(), &c, work.parameters.data(), result.get());
+  }
+  ++k.launches;
+  k.blocks += result->blocks;
+  k.threads += result->threads;
+  k.instructions += result->instructions;
+  k.nanoseconds += result->nanoseconds;
+  if (code == WS_E_INTERRUPT) return interrupted(s, k, *result);
+  if (code == WS_E_LAUNCH) return refuse(k, c, cudaErrorInvalidValue, result->error.message);
+  if (code) {
+    // As on a GPU, the launch itself succeeds; the next call that looks at the device learns of it.
+    s.fault = error_of(result->error);
+    report_fault(s, k, c, result->error);
+  }
+  update_summary(s, false);
+  return cudaSuccess;
+}
+
 }  // namespace cudart
 
 using namespace cudart;

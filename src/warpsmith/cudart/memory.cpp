@@ -23,6 +23,7 @@ const char* call_of(Memory kind) {
 
 cudaError_t allocate(State& s, Memory kind, size_t size, void** out, unsigned flags = 0, Pool* pool = nullptr) {
   *out = nullptr;
+  if (kind != Memory::pooled) TRY(capture_forbids_unsafe(s));
   if (size == 0) return cudaSuccess;
   Allocation a;
   a.size = size;
@@ -139,7 +140,10 @@ CUDA_API cudaError_t cudaMalloc(void** p, size_t size) {
 }
 
 CUDA_API cudaError_t cudaFree(void* p) {
-  return waiting([&](State& s) { return release(s, "cudaFree", p, false); });
+  return waiting([&](State& s) {
+    TRY(capture_forbids_unsafe(s));
+    return release(s, "cudaFree", p, false);
+  });
 }
 
 CUDA_API cudaError_t cudaMallocHost(void** p, size_t size) {
@@ -156,7 +160,10 @@ CUDA_API cudaError_t cudaHostAlloc(void** p, size_t size, unsigned flags) {
 }
 
 CUDA_API cudaError_t cudaFreeHost(void* p) {
-  return waiting([&](State& s) { return release(s, "cudaFreeHost", p, true); });
+  return waiting([&](State& s) {
+    TRY(capture_forbids_unsafe(s));
+    return release(s, "cudaFreeHost", p, true);
+  });
 }
 
 CUDA_API cudaError_t cudaMallocManaged(void** p, size_t size, unsigned flags) {
@@ -194,7 +201,9 @@ static cudaError_t allocate_async(void** p, size_t size, Pool* pool, cudaStream_
     if (!known(s, stream)) return cudaErrorInvalidResourceHandle;
     Pool* from = pool ? pool : s.current_pool;
     if (from != &s.default_pool && !s.pools.count(from)) return cudaErrorInvalidValue;
-    return allocate(s, Memory::pooled, size, p, 0, from);
+    TRY(allocate(s, Memory::pooled, size, p, 0, from));
+    // In a graph the memory is there from now on, at the address that its other nodes use.
+    return enqueue(s, stream, cudaGraphNodeTypeMemAlloc, [](State&) { return cudaSuccess; });
   });
 }
 
@@ -208,8 +217,9 @@ CUDA_ALIAS(cudaMallocFromPoolAsync_ptsz, cudaMallocFromPoolAsync);
 
 CUDA_API cudaError_t cudaFreeAsync(void* p, cudaStream_t stream) {
   return on_device([&](State& s) {
-    if (!known(s, stream)) return cudaErrorInvalidResourceHandle;
-    return release(s, "cudaFreeAsync", p, false);
+    // A graph may be launched again, so its memory stays.
+    if (capturing(s, stream)) return enqueue(s, stream, cudaGraphNodeTypeMemFree, [](State&) { return cudaSuccess; });
+    return enqueue(s, stream, cudaGraphNodeTypeMemFree, [=](State& t) { return release(t, "cudaFreeAsync", p, false); });
   });
 }
 CUDA_ALIAS(cudaFreeAsync_ptsz, cudaFreeAsync);

@@ -26,19 +26,13 @@ cudaError_t record(cudaEvent_t event, cudaStream_t stream, unsigned flags) {
   return on_stream(stream, [&](State& s) {
     if (!known(s, event)) return cudaErrorInvalidResourceHandle;
     if (flags > 1) return cudaErrorInvalidValue;
+    bool captured = false;
+    TRY(capture_record(s, event, stream, captured));
+    if (captured) return cudaSuccess;
     event->recorded = true;
     event->when = std::chrono::steady_clock::now();
     return cudaSuccess;
   });
-}
-
-// A callback must not call the API, and must be able to take locks that no call of ours holds.
-template <class F> cudaError_t call_back(cudaStream_t stream, F f) {
-  if (cudaError_t e = on_stream(stream, [](State&) { return cudaSuccess; })) return e;
-  in_callback = true;
-  f();
-  in_callback = false;
-  return cudaSuccess;
 }
 
 }  // namespace
@@ -58,26 +52,28 @@ CUDA_API cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned
 
 CUDA_API cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return on_stream(stream, [&](State& s) {
-    if (!s.streams.erase(stream)) return cudaErrorInvalidResourceHandle;
+    if (!s.streams.count(stream)) return cudaErrorInvalidResourceHandle;
+    capture_ends_with(s, stream);
+    s.streams.erase(stream);
     delete stream;
     return cudaSuccess;
   });
 }
 
 CUDA_API cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-  return waiting([&](State& s) { return known(s, stream) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return waiting([&](State& s) { return known(s, stream) ? capture_forbids_wait(s, stream) : cudaErrorInvalidResourceHandle; });
 }
 CUDA_ALIAS(cudaStreamSynchronize_ptsz, cudaStreamSynchronize);
 
 CUDA_API cudaError_t cudaStreamQuery(cudaStream_t stream) {
-  return waiting([&](State& s) { return known(s, stream) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return waiting([&](State& s) { return known(s, stream) ? capture_forbids_wait(s, stream) : cudaErrorInvalidResourceHandle; });
 }
 CUDA_ALIAS(cudaStreamQuery_ptsz, cudaStreamQuery);
 
 CUDA_API cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags) {
   return on_stream(stream, [&](State& s) {
     if (!known(s, event)) return cudaErrorInvalidResourceHandle;
-    return flags > 1 ? cudaErrorInvalidValue : cudaSuccess;
+    return flags > 1 ? cudaErrorInvalidValue : capture_wait(s, stream, event);
   });
 }
 CUDA_ALIAS(cudaStreamWaitEvent_ptsz, cudaStreamWaitEvent);
@@ -118,39 +114,22 @@ CUDA_API cudaError_t cudaStreamGetDevice(cudaStream_t stream, int* device) {
 }
 CUDA_ALIAS(cudaStreamGetDevice_ptsz, cudaStreamGetDevice);
 
-// Libraries ask whether a stream is being captured; without capture it never is.
-CUDA_API cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
-  return on_stream(stream, [&](State&) {
-    if (!status) return cudaErrorInvalidValue;
-    *status = cudaStreamCaptureStatusNone;
-    return cudaSuccess;
-  });
-}
-CUDA_ALIAS(cudaStreamIsCapturing_ptsz, cudaStreamIsCapturing);
-
-CUDA_API cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, cudaStreamCaptureStatus* status, unsigned long long*, void*, void*,
-                                              void*, size_t*) {
-  return cudaStreamIsCapturing(stream, status);
-}
-CUDA_ALIAS(cudaStreamGetCaptureInfo_ptsz, cudaStreamGetCaptureInfo);
-
-CUDA_API cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode* mode) {
-  static thread_local cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
-  if (!mode) return answer(cudaErrorInvalidValue);
-  std::swap(*mode, current);
-  return cudaSuccess;
-}
-
 // ---- host functions --------------------------------------------------------------------------------------
 CUDA_API cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void* data) {
-  if (!function) return answer(cudaErrorInvalidValue);
-  return call_back(stream, [&] { function(data); });
+  return on_device([&](State& s) {
+    if (!function) return cudaErrorInvalidValue;
+    return enqueue_host(s, stream, function, data);
+  });
 }
 CUDA_ALIAS(cudaLaunchHostFunc_ptsz, cudaLaunchHostFunc);
 
 CUDA_API cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t function, void* data, unsigned flags) {
-  if (!function || flags) return answer(cudaErrorInvalidValue);
-  return call_back(stream, [&] { function(stream, cudaSuccess, data); });
+  return on_stream(stream, [&](State& s) {
+    if (!function || flags) return cudaErrorInvalidValue;
+    TRY(capture_forbids_wait(s, stream));
+    call_back(s, [&] { function(stream, cudaSuccess, data); });
+    return cudaSuccess;
+  });
 }
 CUDA_ALIAS(cudaStreamAddCallback_ptsz, cudaStreamAddCallback);
 
@@ -182,11 +161,11 @@ CUDA_API cudaError_t cudaEventRecordWithFlags(cudaEvent_t event, cudaStream_t st
 CUDA_ALIAS(cudaEventRecordWithFlags_ptsz, cudaEventRecordWithFlags);
 
 CUDA_API cudaError_t cudaEventQuery(cudaEvent_t event) {
-  return on_device([&](State& s) { return known(s, event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return on_device([&](State& s) { return known(s, event) ? capture_forbids_wait(s, event) : cudaErrorInvalidResourceHandle; });
 }
 
 CUDA_API cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-  return waiting([&](State& s) { return known(s, event) ? cudaSuccess : cudaErrorInvalidResourceHandle; });
+  return waiting([&](State& s) { return known(s, event) ? capture_forbids_wait(s, event) : cudaErrorInvalidResourceHandle; });
 }
 
 CUDA_API cudaError_t cudaEventElapsedTime(float* ms, cudaEvent_t start, cudaEvent_t end) {

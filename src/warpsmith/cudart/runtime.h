@@ -2,6 +2,7 @@
 // handles of the CUDA runtime API.
 #pragma once
 #include <chrono>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -20,6 +21,8 @@
 #define CUDA_ALIAS(name, of) extern "C" __attribute__((visibility("default"), alias(#of))) decltype(of) name
 
 namespace cudart {
+
+struct State;
 
 // ---- code ------------------------------------------------------------------------------------------
 struct Binary;
@@ -83,11 +86,42 @@ struct Registration { uint64_t size = 0; unsigned flags = 0; };  // cudaHostRegi
 struct Pool { uint64_t threshold = 0, used = 0, used_high = 0; int reuse[4] = {0, 1, 1, 1}; };
 
 // ---- order -----------------------------------------------------------------------------------------
-struct Stream { unsigned flags = 0; int priority = 0; unsigned long long id = 0; };
+struct Capture;
+
+struct Stream {
+  unsigned flags = 0;
+  int priority = 0;
+  unsigned long long id = 0;
+  std::shared_ptr<Capture> capture;  // the graph that its work goes to (graph.h)
+};
 struct Event {
   unsigned flags = 0;
   bool recorded = false;
   std::chrono::steady_clock::time_point when;
+  std::shared_ptr<Capture> capture;  // it was last recorded in a stream that was captured,
+  std::vector<Node*> nodes;          // after these
+};
+
+// Something for the device or a host thread to do; called with the state locked once.
+using Work = std::function<cudaError_t(State&)>;
+
+// A launch that has been checked.
+struct KernelWork {
+  Kernel* kernel = nullptr;
+  const void* function = nullptr;
+  ws_launch_config config{};
+  std::vector<uint8_t> parameters;
+};
+
+// While a kernel or a function of the program runs, other threads may use the API.
+class Unlocked {
+ public:
+  explicit Unlocked(std::recursive_mutex& m) : mutex_(m) { mutex_.unlock(); }
+  ~Unlocked() { mutex_.lock(); }
+  Unlocked(const Unlocked&) = delete;
+
+ private:
+  std::recursive_mutex& mutex_;
 };
 
 // ---- the device --------------------------------------------------------------------------------------
@@ -119,6 +153,9 @@ struct State {
   std::unordered_set<Stream*> streams;
   std::unordered_set<Event*> events;
   std::unordered_set<Pool*> pools;
+  std::unordered_set<Graph*> graphs;
+  std::unordered_set<GraphExec*> graph_execs;
+  std::unordered_set<Capture*> captures;  // those that have not ended
   Pool default_pool;
   Pool* current_pool = &default_pool;
   unsigned long long stream_ids = 3;
@@ -171,6 +208,14 @@ template <class F> cudaError_t waiting(F f) {
   });
 }
 
+// Calls a function of the program: it must not call the API, and may take locks that no call of ours holds.
+template <class F> void call_back(State& s, F f) {
+  Unlocked others(s.mutex);
+  in_callback = true;
+  f();
+  in_callback = false;
+}
+
 // ---- code.cpp ----------------------------------------------------------------------------------------
 Kernel* find_kernel(State&, const void* function, cudaError_t& error);
 cudaError_t load(State&, Binary&);
@@ -189,6 +234,34 @@ std::string where_allocated(State&, uint64_t address);
 
 // ---- order.cpp ---------------------------------------------------------------------------------------
 bool known(State&, cudaStream_t);
+
+// ---- launch.cpp --------------------------------------------------------------------------------------
+// Checks a launch and takes its arguments.
+cudaError_t prepare_launch(State&, Kernel&, const dim3& grid, const dim3& block, size_t shared, void** args, bool cooperative, KernelWork& out);
+cudaError_t perform_launch(State&, const KernelWork&);
+
+// ---- copy.cpp ----------------------------------------------------------------------------------------
+cudaError_t copy_box(const cudaMemcpy3DParms&);
+cudaError_t copy_bytes(void* to, const void* from, size_t count, cudaMemcpyKind kind);
+cudaError_t fill_elements(const cudaMemsetParams&);
+
+// ---- graph.cpp ---------------------------------------------------------------------------------------
+// Does work of a stream now, or keeps it in the graph if the stream is being captured.
+cudaError_t enqueue(State&, cudaStream_t, cudaGraphNodeType, Work);
+cudaError_t enqueue_kernel(State&, cudaStream_t, KernelWork);
+cudaError_t enqueue_host(State&, cudaStream_t, cudaHostFn_t, void* data);
+// What keeps a call from being made while streams are captured: work of the legacy stream, calls that wait for a
+// stream or for everything, and those that are unsafe then.
+cudaError_t capture_forbids_legacy(State&);
+cudaError_t capture_forbids_wait(State&, cudaStream_t);
+cudaError_t capture_forbids_wait(State&, cudaEvent_t);
+cudaError_t capture_forbids_wait(State&);
+cudaError_t capture_forbids_unsafe(State&);
+bool capturing(State&, cudaStream_t);
+cudaError_t capture_record(State&, cudaEvent_t, cudaStream_t, bool& captured);
+cudaError_t capture_wait(State&, cudaStream_t, cudaEvent_t);
+void capture_ends_with(State&, cudaStream_t);  // the stream is destroyed
+void destroy_graphs(State&);
 
 // ---- report.cpp --------------------------------------------------------------------------------------
 void capture_output();

@@ -55,8 +55,35 @@ enum cudaLaunchAttributeID : int {
   cudaLaunchAttributePreferredClusterDimension = 11,
   cudaLaunchAttributeNvlinkUtilCentricScheduling = 16,
 };
-enum cudaStreamCaptureStatus : int { cudaStreamCaptureStatusNone = 0 };
-enum cudaStreamCaptureMode : int { cudaStreamCaptureModeGlobal = 0 };
+enum cudaStreamCaptureStatus : int {
+  cudaStreamCaptureStatusNone = 0,
+  cudaStreamCaptureStatusActive = 1,
+  cudaStreamCaptureStatusInvalidated = 2,
+};
+enum cudaStreamCaptureMode : int {
+  cudaStreamCaptureModeGlobal = 0,
+  cudaStreamCaptureModeThreadLocal = 1,
+  cudaStreamCaptureModeRelaxed = 2,
+};
+enum cudaGraphNodeType : int {
+  cudaGraphNodeTypeKernel = 0,
+  cudaGraphNodeTypeMemcpy = 1,
+  cudaGraphNodeTypeMemset = 2,
+  cudaGraphNodeTypeHost = 3,
+  cudaGraphNodeTypeGraph = 4,
+  cudaGraphNodeTypeEmpty = 5,
+  cudaGraphNodeTypeWaitEvent = 6,
+  cudaGraphNodeTypeEventRecord = 7,
+  cudaGraphNodeTypeMemAlloc = 10,
+  cudaGraphNodeTypeMemFree = 11,
+};
+enum cudaGraphExecUpdateResult : int {
+  cudaGraphExecUpdateSuccess = 0,
+  cudaGraphExecUpdateError = 1,
+  cudaGraphExecUpdateErrorTopologyChanged = 2,
+  cudaGraphExecUpdateErrorNodeTypeChanged = 3,
+};
+enum cudaGraphInstantiateResult : int { cudaGraphInstantiateSuccess = 0 };
 enum cudaFuncCache : int { cudaFuncCachePreferNone = 0 };
 enum cudaSharedMemConfig : int { cudaSharedMemBankSizeDefault = 0 };
 enum cudaMemLocationType : int { cudaMemLocationTypeNone = 0, cudaMemLocationTypeDevice = 1, cudaMemLocationTypeHost = 2 };
@@ -96,12 +123,18 @@ struct Stream;
 struct Event;
 struct Kernel;
 struct Pool;
+struct Graph;
+struct Node;
+struct GraphExec;
 }  // namespace cudart
 using cudaHostFn_t = void (*)(void*);
 using cudaStream_t = cudart::Stream*;
 using cudaEvent_t = cudart::Event*;
 using cudaKernel_t = cudart::Kernel*;
 using cudaMemPool_t = cudart::Pool*;
+using cudaGraph_t = cudart::Graph*;
+using cudaGraphNode_t = cudart::Node*;
+using cudaGraphExec_t = cudart::GraphExec*;
 using cudaStreamCallback_t = void (*)(cudaStream_t, cudaError_t, void*);
 
 struct cudaExtent { size_t width, height, depth; };
@@ -165,6 +198,33 @@ struct cudaMemPoolProps {
   size_t maxSize;
   unsigned short usage;
   unsigned char reserved[54];
+};
+struct cudaKernelNodeParams {
+  void* func;
+  dim3 gridDim, blockDim;
+  unsigned sharedMemBytes;
+  void** kernelParams;
+  void** extra;
+};
+struct cudaMemsetParams {
+  void* dst;
+  size_t pitch;
+  unsigned value, elementSize;
+  size_t width, height;
+};
+struct cudaHostNodeParams {
+  cudaHostFn_t fn;
+  void* userData;
+};
+struct cudaGraphExecUpdateResultInfo {
+  cudaGraphExecUpdateResult result;
+  cudaGraphNode_t errorNode, errorFromNode;
+};
+struct cudaGraphInstantiateParams {
+  unsigned long long flags;
+  cudaStream_t uploadStream;
+  cudaGraphNode_t errNode_out;
+  cudaGraphInstantiateResult result_out;
 };
 struct cudaUUID_t { char bytes[16]; };
 
