@@ -21,7 +21,7 @@ from ..ir import BITS, LANES, Builder, Val, const, fconst
 from . import Handler, Unsupported, handlers
 from .inline import expand_calls
 from .kernel import KernelLowering, Site, align, param_layout
-from .plan import Unit, branch_around, plan
+from .plan import Unit, asks_the_world, branch_around, plan
 from .special import special_register
 
 FLOAT_TYPES = {"f16": "half", "bf16": "bfloat", "f32": "float", "f64": "double"}
@@ -374,6 +374,8 @@ class FunctionLowering:
             self.b.line(f"br i1 {out.name}, label %{spent}, label %{go}, !prof !1")
             self.b.label(spent)
             site = self.site(self.unit.instructions[-1]) if self.unit.instructions else 0
+            if not self.unit.waits and any(asks_the_world(i) for u in self.units[rank : self.unit.rank + 1] for i in u.instructions):
+                site -= 1 << 31  # the registers are not the whole state of this loop: no proof of a deadlock
             where = ("ptr %w", "ptr %g", f"i32 {rank}", f"i32 {self.active.name}", f"i32 {site}")
             if self.unit.waits:
                 r = self.runtime("ws_yield", "i32", *where)
@@ -429,6 +431,7 @@ class FunctionLowering:
         """The IR text of the function."""
         planned = plan(self.function, self.module)
         units, self.exit_ranks = planned.units, planned.exits
+        self.units = units
         self.assign_slots(units, planned.uniform)
         table = handlers()
         body_builder = self.b
@@ -490,7 +493,7 @@ class FunctionLowering:
         """A place in the register file for every register that is live between blocks."""
         live: set[str] = set()
         for u in units:
-            live |= u.live_in
+            live |= u.live_in | u.observed
         registers = {**self.function.registers, "%cc": "pred"}
         offset = 0
         vectors: list[tuple[str, str]] = []

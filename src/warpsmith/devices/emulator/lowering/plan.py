@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from ....ptx import cfg as graphs
 from ....ptx import dataflow
-from ....ptx.ast import Function, Guard, Instruction, Label, LabelDef, Module, Statement
+from ....ptx.ast import Function, Guard, Instruction, Label, LabelDef, Module, Special, Statement
 
 #: Opcodes at which lanes wait for each other: in code where lanes may be apart they start a unit, so that a
 #: group can wait there for the others.
@@ -26,7 +26,9 @@ class Unit:
 
     ``targets``: ranks of the successors, the branch's own first, the fall-through last.
     ``parted``: other lanes of the warp may be waiting elsewhere while it runs.  ``waits``: it may wait for what
-    other lanes of the warp do elsewhere (a lock, a flag).
+    other lanes of the warp do elsewhere (a lock, a flag).  ``observed``: registers that hold what such a unit got from
+    memory or a clock; they are kept in the register file, so that a warp that spins for a value that does change is
+    not taken for one that spins in vain.
     """
 
     rank: int
@@ -36,6 +38,7 @@ class Unit:
     live_out: frozenset[str] = frozenset()
     parted: bool = False
     waits: bool = False
+    observed: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True)
@@ -45,6 +48,18 @@ class Plan:
     units: list[Unit]
     uniform: frozenset[str]
     exits: frozenset[int]
+
+
+def results_of_the_world(i: Instruction) -> tuple[str, ...]:
+    """Registers that an instruction sets to something that is not a function of other registers."""
+    from_memory = i.opcode in ("ld", "ldu", "atom", "mbarrier", "call") and not i.has("param", "const", "param::entry")
+    clock = i.opcode == "mov" and any(isinstance(o, Special) and ("clock" in o.name or "timer" in o.name) for o in i.operands)
+    return dataflow.writes(i) if from_memory or clock else ()
+
+
+def asks_the_world(i: Instruction) -> bool:
+    """True if the registers do not tell what this instruction will do next time."""
+    return bool(results_of_the_world(i)) or i.opcode in ("call", "atom", "ld", "mbarrier")
 
 
 def branch_around(function: Function) -> Function:
@@ -101,7 +116,11 @@ def plan(function: Function, module: Module) -> Plan:
             last = k == len(parts) - 1
             targets = [first[t] for t in b.successors] if last else [first[b.index] + k + 1]
             parted, waits = b.index in lanes.parted_blocks, b.index in lanes.waiting_blocks
-            todo.append(Unit(first[b.index] + k, parts[k], targets, frozenset(before), frozenset(after), parted, waits))
+            observed = frozenset(n for i in parts[k] for n in results_of_the_world(i)) if waits else frozenset()
+            live_out = frozenset(after) | observed
+            todo.append(
+                Unit(first[b.index] + k, parts[k], targets, frozenset(before), live_out, parted, waits, observed)
+            )
             after = before
         units += reversed(todo)
     exits = frozenset(

@@ -117,6 +117,7 @@ WS_API uint32_t ws_next(ws_warp*, ws_groups*);
 WS_API uint32_t ws_yield(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask, uint32_t site);
 // The same in a loop that waits for nobody: other warps and blocks may run, this group goes on.  Groups that wait
 // behind such a loop must not pass it: the analyses count on it (ptx/divergence.py, rule 2).
+// site | 1 << 31: the loop reads memory or a clock, so that equal registers do not mean that it never ends.
 WS_API void ws_rest(ws_warp*, ws_groups*, uint32_t rank, uint32_t mask, uint32_t site);
 // nanosleep and failed try_wait: give way without ending the group's turn at this place.
 WS_API void ws_pause(ws_warp*, ws_groups*, uint32_t nanoseconds, uint32_t site);

@@ -256,7 +256,11 @@ void ws_rest(ws_warp* warp, ws_groups* g, uint32_t rank, uint32_t mask, uint32_t
   if (stopping()) k.abandon();
   w.slice += w.grant;
   if (w.slice >= kSlice) {
-    observe(w, *g, rank, mask, site);
+    const bool whole = !(site >> 31);  // the registers are all that decides about the loop
+    if (!observe(w, *g, rank, mask, site & 0x7fffffff) && !whole) {
+      k.advance();
+      w.stale = 0;
+    }
     w.slice = 0;
     k.yield(w);
   }
