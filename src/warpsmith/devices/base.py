@@ -82,8 +82,9 @@ class Kernel(ABC):
         """Launch and wait.
 
         ``grid`` and ``block``: 1 to 3 sizes, in blocks and threads.  ``shared``: bytes of dynamic shared memory.
-        Arguments: host arrays (copied in, and back unless read-only), DeviceArrays, Python or numpy scalars,
-        ``bytes`` for structures passed by value.
+        Arguments: host arrays (passed as pointers; copied in, and back), DeviceArrays, Python or numpy numbers (turned
+        into the parameter's type where PTX tells it), and for structures passed by value ``bytes``, numpy records or
+        ctypes.Structures.
 
         Raises LaunchError when the launch cannot be made, KernelError when the kernel does something wrong.
         """

@@ -45,6 +45,9 @@ class Emulator(Device):
         self.runtime = native.load()
         self._options = native.options(threads=threads, check=mode == "check", order=ORDERS[order], seed=seed)
 
+    def __repr__(self) -> str:
+        return f"<emulated {self.chip.name}, mode {self.mode}>"
+
     def activate(self) -> None:
         """Make this device's chip and options the runtime's current ones."""
         self.runtime.init(self.chip, self._options)
@@ -52,6 +55,8 @@ class Emulator(Device):
     def compile(
         self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = ""
     ) -> EmulatedProgram:
+        if "\n" not in source and source.endswith((".cu", ".ptx", ".cpp")):
+            raise UsageError(f"compile() takes the text of a source, not its name: open({source!r}).read()")
         if language is None:
             language = "ptx" if ".version" in source and ".target" in source and ".address_size" in source else "cuda"
         if language == "cuda":
@@ -96,18 +101,28 @@ class EmulatedArray(DeviceArray):
     def numpy(self) -> NDArray[Any]:
         out = np.empty(self.shape, self.dtype)
         if out.nbytes:
-            self.device.runtime.copy_out(out.ctypes.data, self._live(), out.nbytes)
+            self.device.runtime.copy_out(out.ctypes.data, self.live_address(), out.nbytes)
         return out
 
     def set(self, values: Any) -> None:
         host = np.ascontiguousarray(np.broadcast_to(host_array(values), self.shape).astype(self.dtype, copy=False))
         if host.nbytes:
-            self.device.runtime.copy_in(self._live(), host.ctypes.data, host.nbytes)
+            self.device.runtime.copy_in(self.live_address(), host.ctypes.data, host.nbytes)
 
-    def _live(self) -> int:
+    def live_address(self) -> int:
+        """The address; UsageError if the array was freed."""
         if not self.address:
             raise UsageError("this device array has been freed")
         return self.address
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<array {list(self.shape)} {self.dtype} on the emulated {self.device.chip.name}>"
 
     def free(self) -> None:
         if self.address:
@@ -214,7 +229,7 @@ class EmulatedKernel(Kernel):
         if len(args) != len(params):
             raise LaunchError(f"kernel {self.name} takes {len(params)} arguments, {len(args)} given")
         buffer = bytearray(max(self.param_bytes, 1))
-        arrays: list[tuple[NDArray[Any], EmulatedArray]] = []
+        arrays: list[tuple[NDArray[Any], EmulatedArray, int]] = []
         try:
             for k, (p, a) in enumerate(zip(params, args, strict=True)):
                 at = self.offsets[p.name]
@@ -223,11 +238,13 @@ class EmulatedKernel(Kernel):
                 self.info, self._vars, three(grid), three(block), shared, cooperative, bytes(buffer)
             )
             self._raise(report)
-            for host, dev in arrays:
+            for host, dev, k in arrays:
                 if host.flags.writeable:
                     host[...] = dev.numpy()
+                elif dev.numpy().tobytes() != np.ascontiguousarray(host).tobytes():
+                    raise LaunchError(f"{self.name} wrote to argument {k}, a read-only array: the result is lost")
         finally:
-            for _, dev in arrays:
+            for _, dev, _ in arrays:
                 dev.free()
         return LaunchResult(
             self.name,
@@ -240,28 +257,54 @@ class EmulatedKernel(Kernel):
             report.nanoseconds / 1e9,
         )
 
-    def _argument(self, k: int, p: ast.Param, value: Any, arrays: list[tuple[NDArray[Any], EmulatedArray]]) -> bytes:
+    def _argument(
+        self, k: int, p: ast.Param, value: Any, arrays: list[tuple[NDArray[Any], EmulatedArray, int]]
+    ) -> bytes:
+        if isinstance(value, EmulatedArray):
+            return self._sized(k, p, value.live_address().to_bytes(8, "little"))
         if isinstance(value, DeviceArray):
             return self._sized(k, p, value.address.to_bytes(8, "little"))
-        if isinstance(value, bytes | bytearray):
-            return self._sized(k, p, bytes(value))
-        if isinstance(value, bool | int):
-            try:
-                return int(value).to_bytes(p.size, "little", signed=value < 0)
-            except OverflowError:
-                raise LaunchError(f"argument {k} of {self.name}: {value} does not fit in {p.size} bytes") from None
-        if isinstance(value, float):
-            if p.size not in (2, 4, 8):
-                raise LaunchError(f"argument {k} of {self.name}: a float for a parameter of {p.size} bytes")
-            return np.array(value, {2: np.float16, 4: np.float32, 8: np.float64}[p.size]).tobytes()
-        if isinstance(value, np.generic):
+        if isinstance(value, bytes | bytearray | np.void | ctypes.Structure):
+            return self._sized(k, p, value.tobytes() if isinstance(value, np.void) else bytes(value))
+        if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.names:
             return self._sized(k, p, value.tobytes())
-        host = host_array(value)
+        if isinstance(value, bool | int | float | np.generic):
+            return self._scalar(k, p, value)
+        if opaque(p):
+            raise LaunchError(
+                f"argument {k} of {self.name} is a structure of {p.size} bytes passed by value: give bytes, a numpy record "
+                f"(np.void) or a ctypes.Structure, not a {type(value).__name__}"
+            )
+        try:
+            host = host_array(value)
+        except (TypeError, ValueError) as e:
+            raise LaunchError(f"argument {k} of {self.name}: cannot pass a {type(value).__name__} ({e})") from None
         if host.dtype.hasobject:
             raise LaunchError(f"argument {k} of {self.name}: cannot pass a {type(value).__name__}")
         dev = self.device.array(np.ascontiguousarray(host))
-        arrays.append((host, dev))
+        arrays.append((host, dev, k))
         return self._sized(k, p, dev.address.to_bytes(8, "little"))
+
+    def _scalar(self, k: int, p: ast.Param, value: bool | int | float | np.generic) -> bytes:
+        """A number as the parameter's type has it; the type is not known for ``.b32`` and the like: the number's decides."""
+        is_float = isinstance(value, float | np.floating) or is_small_float(value)
+        if opaque(p) and not (isinstance(value, float | np.generic) and p.size in (1, 2)):
+            raise LaunchError(
+                f"argument {k} of {self.name} is {p.size} opaque bytes (a structure or __half): give bytes, a numpy record or a "
+                f"numpy scalar of that size such as np.float16(2), not {value!r}"
+            )
+        if isinstance(value, np.generic) and (opaque(p) or p.type[0] == "b"):
+            return self._sized(k, p, value.tobytes())
+        if p.type in ("f16", "f32", "f64") or (is_float and p.type[0] == "b"):
+            if p.size not in FLOATS:
+                raise LaunchError(f"argument {k} of {self.name}: a float for a parameter of {p.size} bytes")
+            return np.array(float(value), FLOATS[p.size]).tobytes()
+        if is_float:
+            raise LaunchError(f"argument {k} of {self.name}: {value!r} for an integer parameter (.{p.type})")
+        number = int(value)
+        if not -(1 << 8 * p.size - 1) <= number < 1 << 8 * p.size:
+            raise LaunchError(f"argument {k} of {self.name}: {value} does not fit in {p.size} bytes")
+        return (number & (1 << 8 * p.size) - 1).to_bytes(p.size, "little")
 
     def _sized(self, k: int, p: ast.Param, data: bytes) -> bytes:
         if len(data) != p.size:
@@ -287,9 +330,25 @@ class KernelProblem(KernelError):
         super().__init__(problem.message)
 
 
+FLOATS = {2: np.float16, 4: np.float32, 8: np.float64}
+
+
+def opaque(p: ast.Param) -> bool:
+    """True for a parameter of which PTX knows only the size: a structure by value, ``__half``."""
+    return p.type == "b8" and p.size > 0
+
+
+def is_small_float(value: Any) -> bool:
+    """True for bfloat16 and the 8-bit floats of ml_dtypes, which numpy does not count as floats."""
+    return isinstance(value, np.generic) and value.dtype.kind in "fV" and "float" in value.dtype.name
+
+
 def three(dim: Dim) -> tuple[int, int, int]:
     """1 to 3 sizes as exactly three."""
-    sizes = (dim,) if isinstance(dim, int) else tuple(dim)
+    try:
+        sizes = (dim,) if isinstance(dim, int | np.integer) else tuple(dim)
+    except TypeError:
+        sizes = ()
     if not 1 <= len(sizes) <= 3 or any(not isinstance(s, int | np.integer) or s < 1 or s >= 1 << 32 for s in sizes):
         raise LaunchError(f"grid and block sizes are 1 to 3 positive integers, not {dim!r}")
     x, y, z = (*(int(s) for s in sizes), 1, 1)[:3]

@@ -40,6 +40,7 @@ FAMILIES = (
     "half",
     "memory",
     "atomics",
+    "texture",
     "warp",
     "control",
     "calls",

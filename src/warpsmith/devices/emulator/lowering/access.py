@@ -334,7 +334,7 @@ run.yes:
             )
         body += ret_struct([f"%s{k}" for k in range(v)])
     body += "run.no:\n"
-    if (v == 1 or 8 <= n * v <= 16 and n >= 4) and host.is_x86_with("avx512f"):
+    if (v == 1 or (8 <= n * v <= 16 and n >= 4)) and host.is_x86_with("avx512f"):
         return f.helper(name, head + body + _by_lines(f, n, v, aty, ret_struct) + "}\n")
     body += _first_lane(aty)
     body += f"""  %same = icmp ne <32 x {aty}> %a, %a0.v

@@ -116,7 +116,7 @@ def fused(f: FunctionLowering, a: Val, b: Val, c: Val, ty: str) -> Val:
 # ---- add, sub, mul, fma, min, max, abs, neg ------------------------------------------------------------
 ALLOWED: dict[str, tuple[str, ...]] = {
     "add": ("rn", "ftz", "sat"), "sub": ("rn", "ftz", "sat"), "mul": ("rn", "ftz", "sat"),
-    "fma": ("rn", "ftz", "sat", "relu"), "abs": ("ftz",), "neg": ("ftz",),
+    "fma": ("rn", "ftz", "sat", "relu", "oob"), "abs": ("ftz",), "neg": ("ftz",),
     "min": ("ftz", "NaN", "xorsign", "abs"), "max": ("ftz", "NaN", "xorsign", "abs"),
 }  # fmt: skip
 
@@ -131,7 +131,7 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
     floating.allow(i, *(m for m in ALLOWED[i.opcode] if ty == "half" or m not in ("ftz", "sat")))
     if i.opcode == "fma":
         floating.rounding(i, None)
-    if i.has("relu") and i.has("sat"):
+    if (i.has("relu") and i.has("sat")) or (i.has("oob") and i.has("ftz", "sat")):
         refuse(i)
 
     def compute(*v: Val) -> Val:
@@ -146,9 +146,18 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
             r = floating.flush(f, r, f.b.cmp("olt", floating.magnitude(f, r), fconst(2.0**-14 - 2.0**-26)))
         if i.has("sat"):
             r = floating.saturate(f, r)
-        return narrow(f, floating.relu(f, r) if i.has("relu") else r, ty)
+        h = narrow(f, floating.relu(f, r) if i.has("relu") else r, ty)
+        if i.has("oob"):
+            outside = f.b.op("or", *(out_of_bounds(f, x) for x in v[:2]))
+            h = f.b.bitcast(f.b.select(outside, const(0, "i16"), floating.bits(f, h)), ty)
+        return h
 
     each(f, i, i.operands[1:], compute)
+
+
+def out_of_bounds(f: FunctionLowering, v: Val) -> Val:
+    """Is a factor the NaN that loads beyond a tensor give?  With .oob the sum is zero then."""
+    return f.b.cmp("eq", f.b.op("and", floating.bits(f, v), const(0x7FFF, "i16")), const(0x7FF7, "i16"))
 
 
 def value(f: FunctionLowering, i: Instruction, v: list[Val], ty: str) -> Val:

@@ -166,6 +166,16 @@ WS_API void ws_device_free(ws_warp*, uint32_t site, const uint64_t* pointer, uin
 // Copies the bytes that lanes address (any space) to or from [32][bytes] host memory.
 WS_API void ws_read(ws_warp*, uint32_t site, uint32_t space, const uint64_t* addr, void* out, uint32_t bytes, uint32_t mask);
 WS_API void ws_write(ws_warp*, uint32_t site, uint32_t space, const uint64_t* addr, const void* in, uint32_t bytes, uint32_t mask);
+// Textures and surfaces.  handle: [32] objects; x, y, z: [32] coordinates, null if there is none (bits of float, or
+// s32 with WS_TEX_INTEGER); layer: null if not layered.  out: four times [32] results of 32 bits.
+enum { WS_TEX_INTEGER = 1, WS_TEX_GATHER = 2 /* | channel << 4 */ };
+WS_API void ws_texture_fetch(ws_warp*, uint32_t site, uint32_t flags, uint32_t dimensions, const uint64_t* handle, const uint32_t* x,
+                             const uint32_t* y, const uint32_t* z, const uint32_t* layer, uint32_t* out, uint32_t mask);
+// x is in bytes.  data: `items` times [32] values of `width` bytes, 128 bytes or 32 * width apart (the greater), read or
+// written.  outside: 0 is an error, 1 clamps, 2 reads zero and writes nothing.
+WS_API void ws_surface_access(ws_warp*, uint32_t site, uint32_t store, uint32_t outside, uint32_t dimensions, uint32_t items,
+                              uint32_t width, const uint64_t* handle, const int32_t* x, const int32_t* y, const int32_t* z,
+                              const int32_t* layer, void* data, uint32_t mask);
 WS_API uint64_t ws_clock(ws_warp*);          // %clock64: monotonic, a lower bound of progress
 WS_API uint64_t ws_globaltimer(ws_warp*);    // ns
 // cooperative_groups grid sync reads %envreg1/2 as the address of a barrier word pair in global memory

@@ -73,6 +73,26 @@ WS_API int ws_launch(const ws_kernel_info*, const uint64_t* vars, const ws_launc
                      ws_launch_result*);
 // Most blocks of this kind that one SM can hold at once (0: does not fit).
 WS_API uint32_t ws_resident_blocks(const ws_kernel_info*, const ws_launch_config*);
+// What a texture or surface object stands for; elements have `channels` channels of `bytes` bytes each.
+struct ws_texture {
+  uint64_t address;             // of the first element
+  uint64_t pitch, plane;        // bytes from row to row, from slice (or layer) to slice
+  uint32_t width, height, depth;// in elements; at least 1
+  uint32_t dimensions;          // 1 to 3, layers not counted
+  uint32_t layers;              // 0: not layered (layers are the planes)
+  uint32_t linear;              // plain memory: only whole coordinates, and 0 outside
+  uint32_t channels, bytes;
+  uint32_t kind;                // 0 signed, 1 unsigned, 2 floating-point
+  uint32_t address_mode[3];     // WS_WRAP...
+  uint32_t filter;              // 1: linear interpolation
+  uint32_t normalized_result;   // integers become fractions
+  uint32_t normalized_coordinates;
+  uint32_t writable;            // a surface
+  float border[4];
+};
+enum { WS_WRAP = 0, WS_CLAMP = 1, WS_MIRROR = 2, WS_BORDER = 3 };
+WS_API uint64_t ws_texture_create(const ws_texture*);      // the object's handle; 0: there are too many
+WS_API int ws_texture_destroy(uint64_t handle);            // WS_E_MEMORY: there is none
 WS_API void ws_interrupt();                                // ends the running launch with WS_E_INTERRUPT
 // Where printf of kernels goes; default stdout.  Called with whole lines or what a flush leaves.
 WS_API void ws_set_output(void (*write)(const char* bytes, uint64_t size));
