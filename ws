@@ -5,6 +5,7 @@
 #   ./ws run examples/saxpy.cu
 #   ./ws test [pytest args]    everything: ruff, mypy, pytest; with arguments, only pytest with them
 #   ./ws bench [NAME ...]      benchmarks/NAME.py
+#   ./ws python [FILE ...]     Python with warpsmith installed
 #   ./ws CMD ...               any other command of warpsmith
 #
 # It needs bash and python3 (3.11 or newer, with venv); nothing is installed outside .venv.
@@ -174,6 +175,7 @@ run_benchmarks() {
 case ${1-} in
   test) shift && run_tests "$@" ;;
   bench) shift && run_benchmarks "$@" ;;
+  python) shift && exec "$python" "$@" ;;
   # -P: the caller's folder must not provide modules to Python
   *) WARPSMITH_PROGRAM=$0 exec "$python" -P -m warpsmith "$@" ;;
 esac

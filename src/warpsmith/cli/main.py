@@ -101,6 +101,8 @@ def welcome() -> str:
         (f"{me} run {example} --chip a100 -- 1000", 'on another GPU; after "--", the program\'s own arguments'),
         (f"{me} doctor", "is everything here that is needed?"),
     ]
+    here = {"test": "run the tests", "bench": "run a benchmark; alone: list them", "python": "Python with warpsmith"}
+    launcher = f"\nOf this repository:\n{indented(list(here.items()))}\n" if os.path.basename(me) == "ws" else ""
     return f"""\
 warpsmith runs CUDA programs on any machine: it compiles them with NVIDIA's own compilers and executes the
 result (PTX) on the processor, translated to its vector instructions.  It needs no GPU, and it says where a
@@ -111,7 +113,7 @@ Try:
 
 Commands:
 {indented(list(COMMANDS.items()))}
-
+{launcher}
 {me} COMMAND --help says more about each.
 
 From Python:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..chips import Chip, load
-from ..errors import KernelError, UsageError
+from ..errors import KernelError, UnsupportedInstructionError, UsageError
 from ..toolchains.options import SOURCES
 from .arguments import split
 from .output import Progress, dump_json, duration, table, write_text
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--mode", choices=("check", "fast"), default="check", help="how much is checked (see below)")
     parser.add_argument("--order", choices=("ascending", "descending", "random"), default="ascending", help="of blocks")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of --order random")
-    parser.add_argument("--cores", type=int, default=0, metavar="N", help="to use (0: all)")
+    parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of --order random")
+    parser.add_argument("--cores", type=natural, default=0, metavar="N", help="to use (0: all)")
     parser.add_argument("--json", metavar="FILE", help='the summary as JSON to a file, "-" for stderr')
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.chip()
@@ -116,11 +116,22 @@ def _built_program(parser: Parser, arguments: Sequence[str]) -> tuple[Sequence[s
     return arguments, None, ()
 
 
+def natural(text: str) -> int:
+    """A whole number from 0 to 2^32 - 1, for argparse."""
+    number = int(text)
+    if not 0 <= number < 1 << 32:
+        raise ValueError
+    return number
+
+
 def exit_code(result: RunResult) -> int:
     """The program's own; a program that did not look whether its kernels failed must not look well."""
     if result.returncode < 0:
         return 128 - result.returncode
-    return KernelError.code if result.returncode == 0 and result.problems else result.returncode
+    if result.returncode or not result.problems:
+        return result.returncode
+    ours = all(problem.get("kind") == "compile" for problem in result.problems)  # nothing of the program's is wrong
+    return UnsupportedInstructionError.code if ours else KernelError.code
 
 
 def _signal(number: int) -> str:
@@ -184,7 +195,7 @@ def summary(result: RunResult, chip: Chip, mode: str) -> str:
     if count:
         lines.append(f"{count} problem{'s' * (count > 1)} found (see above)")
     elif result.returncode >= 0:
-        lines.append("no problems found")
+        lines.append("no problems found" + (" (mode fast does not look for most of them)" if mode == "fast" else ""))
     if result.returncode < 0:
         lines.append(f"the program was ended by {_signal(-result.returncode)}")
     return "\n".join(lines)

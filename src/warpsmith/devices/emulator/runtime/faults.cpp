@@ -48,13 +48,13 @@ void explain(uint64_t address) {
   int n;
   if (memory::try_find(address, &base, &size, &number, label, sizeof label))
     n = std::snprintf(text, sizeof text,
-                      "the host program touched device memory at 0x%llx (%llu bytes into the %llu-byte allocation %s%s%s): "
+                      "warpsmith: the host program touched device memory at 0x%llx (%llu bytes into the %llu-byte allocation %s%s%s): "
                       "host code cannot use device pointers; copy the data with cudaMemcpy first\n",
                       static_cast<unsigned long long>(address), static_cast<unsigned long long>(address - base),
                       static_cast<unsigned long long>(size), label[0] ? "\"" : "", label[0] ? label : "", label[0] ? "\"" : "");
   else
     n = std::snprintf(text, sizeof text,
-                      "the host program touched device memory at 0x%llx: host code cannot use device pointers; copy the data with cudaMemcpy first\n",
+                      "warpsmith: the host program touched device memory at 0x%llx: host code cannot use device pointers; copy the data with cudaMemcpy first\n",
                       static_cast<unsigned long long>(address));
   std::fflush(stdout);
   if (write(2, text, size_t(n)) < 0) return;
