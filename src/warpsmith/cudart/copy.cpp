@@ -62,10 +62,9 @@ void move(void* to, const Range& t, const void* from, const Range& f, size_t byt
   else memmove(to, from, bytes);
 }
 
-// Rows of a box in memory: `width` bytes each, `pitch` apart, planes `plane` apart.
-struct Box { char* at; size_t pitch, plane; };
-
 size_t span(const Box& b, cudaExtent e) { return (e.depth - 1) * b.plane + (e.height - 1) * b.pitch + e.width; }
+
+}  // namespace
 
 cudaError_t copy_box(const char* call, Box to, Box from, cudaExtent e, cudaMemcpyKind kind) {
   if (kind < cudaMemcpyHostToHost || kind > cudaMemcpyDefault) return cudaErrorInvalidMemcpyDirection;
@@ -85,6 +84,8 @@ cudaError_t copy_box(const char* call, Box to, Box from, cudaExtent e, cudaMemcp
       move(to.at + z * to.plane + y * to.pitch, t, from.at + z * from.plane + y * from.pitch, f, e.width);
   return cudaSuccess;
 }
+
+namespace {
 
 Box line(const void* p, size_t bytes) { return {static_cast<char*>(const_cast<void*>(p)), bytes, bytes}; }
 Box rows(const void* p, size_t pitch, size_t height) { return {static_cast<char*>(const_cast<void*>(p)), pitch, pitch * height}; }
@@ -107,20 +108,32 @@ cudaError_t fill_box(const char* call, Box to, int value, cudaExtent e) {
   return cudaSuccess;
 }
 
-cudaError_t copy_3d(State&, const cudaMemcpy3DParms* p) {
+// One side of a three-dimensional copy.  With an array on any side extents and array positions count elements.
+cudaError_t side(State& s, const Array* array, const cudaPitchedPtr& memory, const cudaPos& pos, const cudaExtent& e, size_t bytes,
+                 Box& out) {
+  if (array) {
+    if (!s.arrays.count(const_cast<Array*>(array)) || memory.ptr || !fits(*array, pos, e)) return cudaErrorInvalidValue;
+    out = box_of(*array, pos.x * array->element, pos.y, pos.z);
+    return cudaSuccess;
+  }
+  if (!memory.ptr) return cudaErrorInvalidValue;
+  if ((e.height > 1 || e.depth > 1) && memory.pitch < pos.x + bytes) return cudaErrorInvalidPitchValue;
+  size_t plane = memory.pitch * (memory.ysize ? memory.ysize : e.height);
+  out = {static_cast<char*>(memory.ptr) + pos.z * plane + pos.y * memory.pitch + pos.x, memory.pitch, plane};
+  return cudaSuccess;
+}
+
+cudaError_t copy_3d(State& s, const cudaMemcpy3DParms* p) {
   if (!p) return cudaErrorInvalidValue;
-  if (p->srcArray || p->dstArray) return cudaErrorNotSupported;
   cudaExtent e = p->extent;
   if (!e.width || !e.height || !e.depth) return cudaSuccess;
-  const cudaPitchedPtr &to = p->dstPtr, &from = p->srcPtr;
-  bool several = e.height > 1 || e.depth > 1;
-  if (several && (to.pitch < p->dstPos.x + e.width || from.pitch < p->srcPos.x + e.width)) return cudaErrorInvalidPitchValue;
-  auto box = [](const cudaPitchedPtr& at, const cudaPos& pos, size_t height) {
-    size_t plane = at.pitch * (at.ysize ? at.ysize : height);
-    return Box{static_cast<char*>(at.ptr) + pos.z * plane + pos.y * at.pitch + pos.x, at.pitch, plane};
-  };
-  if (!to.ptr || !from.ptr) return cudaErrorInvalidValue;
-  return copy_box("cudaMemcpy3D", box(to, p->dstPos, e.height), box(from, p->srcPos, e.height), e, p->kind);
+  const Array* array = p->srcArray ? p->srcArray : p->dstArray;
+  if (array && !s.arrays.count(const_cast<Array*>(array))) return cudaErrorInvalidValue;
+  size_t bytes = e.width * (array ? array->element : 1);
+  Box to, from;
+  TRY(side(s, p->dstArray, p->dstPtr, p->dstPos, e, bytes, to));
+  TRY(side(s, p->srcArray, p->srcPtr, p->srcPos, e, bytes, from));
+  return copy_box("cudaMemcpy3D", to, from, {bytes, e.height, e.depth}, p->kind);
 }
 
 cudaError_t copy_2d(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind) {
@@ -138,14 +151,6 @@ cudaError_t symbol_range(State& s, const void* symbol, size_t count, size_t offs
   }
   *at = reinterpret_cast<void*>(g.address + offset);
   return cudaSuccess;
-}
-
-// Copies that wait use the legacy stream.
-template <class F> cudaError_t legacy(F f) {
-  return waiting([&](State& s) {
-    TRY(capture_forbids_legacy(s));
-    return f(s);
-  });
 }
 
 }  // namespace

@@ -127,9 +127,10 @@ CUDA_API cudaError_t cudaDeviceReset() {
   return on_host([](State& s) {
     flush_output();
     if (s.fault) s.dead = true;  // as measured: the process gets no device any more
+    destroy_graphs(s);
+    destroy_arrays(s);
     free_all(s);
     unload_all(s);
-    destroy_graphs(s);
     for (Stream* stream : s.streams) delete stream;
     for (Event* event : s.events) delete event;
     for (Pool* pool : s.pools) delete pool;

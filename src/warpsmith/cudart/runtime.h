@@ -85,6 +85,21 @@ struct Registration { uint64_t size = 0; unsigned flags = 0; };  // cudaHostRegi
 
 struct Pool { uint64_t threshold = 0, used = 0, used_high = 0; int reuse[4] = {0, 1, 1, 1}; };
 
+// Elements in rows, and rows in slices or layers; opaque to the program.
+struct Array {
+  uint64_t address = 0;
+  cudaChannelFormatDesc format{};
+  cudaExtent extent{};          // as asked for: 0 where there is no such dimension
+  unsigned flags = 0;
+  size_t element = 0, pitch = 0, plane = 0;
+  size_t width() const { return extent.width * element; }
+  size_t height() const { return extent.height ? extent.height : 1; }
+  size_t depth() const { return extent.depth ? extent.depth : 1; }
+};
+
+// Rows of a box in memory: `pitch` bytes apart, planes `plane` apart.
+struct Box { char* at; size_t pitch, plane; };
+
 // ---- order -----------------------------------------------------------------------------------------
 struct Capture;
 
@@ -153,6 +168,8 @@ struct State {
   std::unordered_set<Stream*> streams;
   std::unordered_set<Event*> events;
   std::unordered_set<Pool*> pools;
+  std::unordered_set<Array*> arrays;
+  std::unordered_map<uint64_t, std::pair<cudaResourceDesc, cudaTextureDesc>> textures, surfaces;
   std::unordered_set<Graph*> graphs;
   std::unordered_set<GraphExec*> graph_execs;
   std::unordered_set<Capture*> captures;  // those that have not ended
@@ -242,8 +259,14 @@ cudaError_t perform_launch(State&, const KernelWork&);
 
 // ---- copy.cpp ----------------------------------------------------------------------------------------
 cudaError_t copy_box(const cudaMemcpy3DParms&);
+cudaError_t copy_box(const char* call, Box to, Box from, cudaExtent bytes, cudaMemcpyKind);
 cudaError_t copy_bytes(void* to, const void* from, size_t count, cudaMemcpyKind kind);
 cudaError_t fill_elements(const cudaMemsetParams&);
+
+// ---- texture.cpp -------------------------------------------------------------------------------------
+Box box_of(const Array&, size_t x_bytes, size_t y, size_t z);
+bool fits(const Array&, const cudaPos& at, const cudaExtent& elements);
+void destroy_arrays(State&);
 
 // ---- graph.cpp ---------------------------------------------------------------------------------------
 // Does work of a stream now, or keeps it in the graph if the stream is being captured.
@@ -262,6 +285,14 @@ cudaError_t capture_record(State&, cudaEvent_t, cudaStream_t, bool& captured);
 cudaError_t capture_wait(State&, cudaStream_t, cudaEvent_t);
 void capture_ends_with(State&, cudaStream_t);  // the stream is destroyed
 void destroy_graphs(State&);
+
+// Copies that wait use the legacy stream.
+template <class F> cudaError_t legacy(F f) {
+  return waiting([&](State& s) {
+    TRY(capture_forbids_legacy(s));
+    return f(s);
+  });
+}
 
 // ---- report.cpp --------------------------------------------------------------------------------------
 void capture_output();

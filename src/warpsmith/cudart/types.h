@@ -112,6 +112,10 @@ enum : unsigned {
   kMemAttachGlobal = 1,
   kMemAttachHost = 2,
   kStreamNonBlocking = 1,
+  kArrayLayered = 1,
+  kArraySurfaceLoadStore = 2,
+  kArrayCubemap = 4,
+  kArrayTextureGather = 8,
   kEventBlockingSync = 1,
   kEventDisableTiming = 2,
   kEventInterprocess = 4,
@@ -123,6 +127,7 @@ struct Stream;
 struct Event;
 struct Kernel;
 struct Pool;
+struct Array;
 struct Graph;
 struct Node;
 struct GraphExec;
@@ -132,6 +137,7 @@ using cudaStream_t = cudart::Stream*;
 using cudaEvent_t = cudart::Event*;
 using cudaKernel_t = cudart::Kernel*;
 using cudaMemPool_t = cudart::Pool*;
+using cudaArray_t = cudart::Array*;
 using cudaGraph_t = cudart::Graph*;
 using cudaGraphNode_t = cudart::Node*;
 using cudaGraphExec_t = cudart::GraphExec*;
@@ -144,14 +150,63 @@ struct cudaPitchedPtr {
   size_t pitch, xsize, ysize;
 };
 struct cudaMemcpy3DParms {
-  void* srcArray;
+  cudaArray_t srcArray;
   cudaPos srcPos;
   cudaPitchedPtr srcPtr;
-  void* dstArray;
+  cudaArray_t dstArray;
   cudaPos dstPos;
   cudaPitchedPtr dstPtr;
   cudaExtent extent;
   cudaMemcpyKind kind;
+};
+enum cudaChannelFormatKind : int {
+  cudaChannelFormatKindSigned = 0,
+  cudaChannelFormatKindUnsigned = 1,
+  cudaChannelFormatKindFloat = 2,
+  cudaChannelFormatKindNone = 3,
+};
+enum cudaResourceType : int {
+  cudaResourceTypeArray = 0,
+  cudaResourceTypeMipmappedArray = 1,
+  cudaResourceTypeLinear = 2,
+  cudaResourceTypePitch2D = 3,
+};
+enum cudaTextureAddressMode : int { cudaAddressModeWrap = 0, cudaAddressModeClamp = 1, cudaAddressModeMirror = 2, cudaAddressModeBorder = 3 };
+enum cudaTextureFilterMode : int { cudaFilterModePoint = 0, cudaFilterModeLinear = 1 };
+enum cudaTextureReadMode : int { cudaReadModeElementType = 0, cudaReadModeNormalizedFloat = 1 };
+struct cudaChannelFormatDesc {
+  int x, y, z, w;
+  cudaChannelFormatKind f;
+};
+struct cudaResourceDesc {
+  cudaResourceType resType;
+  union {
+    struct { cudaArray_t array; } array;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      size_t sizeInBytes;
+    } linear;
+    struct {
+      void* devPtr;
+      cudaChannelFormatDesc desc;
+      size_t width, height, pitchInBytes;
+    } pitch2D;
+    struct { int reserved[32]; } reserved;
+  } res;
+  unsigned flags;
+};
+struct cudaTextureDesc {
+  cudaTextureAddressMode addressMode[3];
+  cudaTextureFilterMode filterMode;
+  cudaTextureReadMode readMode;
+  int sRGB;
+  float borderColor[4];
+  int normalizedCoords;
+  unsigned maxAnisotropy;
+  cudaTextureFilterMode mipmapFilterMode;
+  float mipmapLevelBias, minMipmapLevelClamp, maxMipmapLevelClamp;
+  int disableTrilinearOptimization, seamlessCubemap;
 };
 struct cudaPointerAttributes {
   cudaMemoryType type;
