@@ -1,0 +1,1 @@
+"""The instruction forms, one module for related families; every function yields the forms of one."""
