@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from pathlib import Path
 
 from conftest import Runner
@@ -63,3 +64,22 @@ def test_other_chips_have_their_own_limits(run: Runner) -> None:
     assert run(source, chip="t4").out.splitlines() == [
         "Tesla T4 7.5 40 65536", f"64 {ok}", f"65 {bad}", f"99 {bad}", f"100 {bad}", "4",
     ]  # fmt: skip
+
+
+def test_textures(run: Runner) -> None:
+    """Bit for bit, but for some roundings: of weights in three dimensions, and of filtered signed bytes."""
+
+    def numbers(words: list[str]) -> list[float]:
+        return [float(struct.unpack("<f", int(word, 16).to_bytes(4, "little"))[0]) for word in words]
+
+    ours, theirs = run(GOLDEN / "textures.cu", "-w").out.splitlines(), recorded("textures")
+    assert len(ours) == len(theirs)
+    for a, b in zip(ours, theirs, strict=True):
+        loose = 0.03 if b.startswith("3d") and " linear " in b else 0.004 if b.startswith("s8") else 0
+        if not loose:
+            assert a == b
+            continue
+        head = len(b.split()) - 64
+        pairs = list(zip(numbers(a.split()[head:]), numbers(b.split()[head:]), strict=True))
+        assert all(abs(x - y) <= loose for x, y in pairs)
+        assert sum(x != y for x, y in pairs) <= (3 if b.startswith("3d") else 9)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from conftest import Runner
 
 
@@ -155,3 +156,53 @@ int main() {
     assert ran.out == "cudaErrorInvalidPtx\n1\n"
     assert re.search(r"^warpsmith: .*odd.*multimem.*PTX line \d+, .*program\.cu:4$", ran.err, re.MULTILINE)
     assert [p["kind"] for p in ran.result.problems] == ["compile"]
+
+
+TEXTURE = """
+    #include <cuda_runtime.h>
+    __global__ void look(cudaTextureObject_t t, float* out) {
+      out[threadIdx.x] = tex1Dfetch<float>(t, threadIdx.x);  // here
+    }
+    __global__ void write(cudaSurfaceObject_t s) {
+      surf2Dwrite(1.0f, s, threadIdx.x * 4, 1);  // there
+    }
+    int main() {
+      float *d, *out;
+      cudaMalloc(&d, 400);
+      cudaMalloc(&out, 400);
+      cudaResourceDesc r = {};
+      r.resType = cudaResourceTypeLinear;
+      r.res.linear.devPtr = d;
+      r.res.linear.desc = cudaCreateChannelDesc<float>();
+      r.res.linear.sizeInBytes = 400;
+      cudaTextureDesc k = {};
+      cudaTextureObject_t t = 0;
+      cudaCreateTextureObject(&t, &r, &k, nullptr);
+      cudaArray_t a;
+      cudaMallocArray(&a, &r.res.linear.desc, 8, 4, cudaArraySurfaceLoadStore);
+      cudaResourceDesc q = {};
+      q.res.array.array = a;
+      cudaSurfaceObject_t s;
+      cudaCreateSurfaceObject(&s, &q);
+      MISTAKE;
+      look<<<1, 32>>>(t, out);
+      cudaDeviceSynchronize();
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("mistake", "said"),
+    [
+        ("cudaFree(d)", "uses a texture of memory that has been freed"),
+        ("cudaDestroyTextureObject(t)", "which is not a texture object"),
+        ("t = s", "which is not a texture object"),
+        ("write<<<1, 9>>>(s)", "writes outside of a surface: x is 32 and the surface has 32 bytes a row"),
+    ],
+)
+def test_textures_and_surfaces(run: Runner, mistake: str, said: str) -> None:
+    ran = run(TEXTURE.replace("MISTAKE", mistake))
+    assert said in ran.err
+    place = "// there" if "write<<<" in mistake else "// here"
+    line = next(i for i, text in enumerate(TEXTURE.splitlines(), 1) if place in text)
+    assert any(p.get("line") == line for p in ran.result.problems) or f":{line}" in ran.err

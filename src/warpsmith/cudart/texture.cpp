@@ -106,9 +106,10 @@ cudaError_t describe_array(State& s, const Array* a, ws_texture& t, cudaChannelF
   return cudaSuccess;
 }
 
-cudaError_t in_use(const void* p, size_t bytes) {
+// Memory that a texture may read: `bytes` of it, aligned as on a GPU, where every allocation is.
+cudaError_t in_use(State& s, const void* p, size_t bytes) {
   uint64_t base, size, at = reinterpret_cast<uint64_t>(p);
-  if (!p || !ws_find(at, &base, &size)) return cudaErrorInvalidValue;
+  if (!p || !ws_find(at, &base, &size) || (at - base) % s.attributes[14]) return cudaErrorInvalidValue;
   if (bytes <= base + size - at) return cudaSuccess;
   complain("texture", cudart::format("a texture of %llu bytes does not fit its memory: %llu bytes are left there (%s)", ull(bytes),
                                      ull(base + size - at), describe(p).c_str()));
@@ -127,10 +128,10 @@ cudaError_t describe_resource(State& s, const cudaResourceDesc& r, ws_texture& t
     case cudaResourceTypeLinear: {
       format = r.res.linear.desc;
       if (!channels(format, count, bytes)) return cudaErrorInvalidChannelDescriptor;
-      TRY(in_use(r.res.linear.devPtr, r.res.linear.sizeInBytes));
+      TRY(in_use(s, r.res.linear.devPtr, r.res.linear.sizeInBytes));
       t.address = reinterpret_cast<uint64_t>(r.res.linear.devPtr);
       size_t n = r.res.linear.sizeInBytes / (count * bytes);
-      if (t.address % s.attributes[14] || n == 0 || n > size_t(s.attributes[69])) return cudaErrorInvalidValue;
+      if (n > size_t(s.attributes[69])) return cudaErrorInvalidValue;
       t.width = n;
       t.dimensions = 1;
       t.linear = 1;
@@ -141,9 +142,8 @@ cudaError_t describe_resource(State& s, const cudaResourceDesc& r, ws_texture& t
       const auto& p = r.res.pitch2D;
       if (!channels(format, count, bytes)) return cudaErrorInvalidChannelDescriptor;
       if (!p.width || !p.height || p.pitchInBytes % s.attributes[51] || p.width * count * bytes > p.pitchInBytes) return cudaErrorInvalidValue;
-      TRY(in_use(p.devPtr, (p.height - 1) * p.pitchInBytes + p.width * count * bytes));
+      TRY(in_use(s, p.devPtr, (p.height - 1) * p.pitchInBytes + p.width * count * bytes));
       t.address = reinterpret_cast<uint64_t>(p.devPtr);
-      if (t.address % s.attributes[14]) return cudaErrorInvalidValue;
       t.width = p.width;
       t.height = p.height;
       t.pitch = p.pitchInBytes;
@@ -338,9 +338,8 @@ CUDA_API cudaError_t cudaCreateTextureObject(uint64_t* out, const cudaResourceDe
 
 CUDA_API cudaError_t cudaDestroyTextureObject(uint64_t object) {
   return on_device([&](State& s) {
-    if (!object) return cudaSuccess;
-    if (!s.textures.erase(object)) return cudaErrorInvalidValue;
-    ws_texture_destroy(object);
+    // What is no object is let pass, as on a GPU.
+    if (s.textures.erase(object)) ws_texture_destroy(object);
     return cudaSuccess;
   });
 }
@@ -367,10 +366,8 @@ CUDA_API cudaError_t cudaCreateSurfaceObject(uint64_t* out, const cudaResourceDe
     if (!out || !resource || resource->resType != cudaResourceTypeArray) return cudaErrorInvalidValue;
     ws_texture t{};
     TRY(describe_resource(s, *resource, t));
-    if (!(resource->res.array.array->flags & kArraySurfaceLoadStore)) {
-      complain("texture", "cudaCreateSurfaceObject was refused: the array was made without cudaArraySurfaceLoadStore");
-      return cudaErrorInvalidValue;
-    }
+    if (!(resource->res.array.array->flags & kArraySurfaceLoadStore))
+      complain("note", "a surface object of an array that was made without cudaArraySurfaceLoadStore: other GPUs may refuse it");
     t.writable = 1;
     TRY(create(out, t));
     s.surfaces[*out] = {*resource, {}};
@@ -380,9 +377,7 @@ CUDA_API cudaError_t cudaCreateSurfaceObject(uint64_t* out, const cudaResourceDe
 
 CUDA_API cudaError_t cudaDestroySurfaceObject(uint64_t object) {
   return on_device([&](State& s) {
-    if (!object) return cudaSuccess;
-    if (!s.surfaces.erase(object)) return cudaErrorInvalidValue;
-    ws_texture_destroy(object);
+    if (s.surfaces.erase(object)) ws_texture_destroy(object);
     return cudaSuccess;
   });
 }

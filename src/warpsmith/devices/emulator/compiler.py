@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import UnsupportedInstructionError
-from ...ptx.ast import Function, Module
+from ...ptx.ast import Function, Loc, Module
 from . import abi
 from .lowering import Unsupported
 from .lowering.function import FunctionLowering
@@ -212,6 +212,20 @@ def depth(kernel: KernelLowering, root: str) -> tuple[int, int, bool]:
     return local, stack, recursive
 
 
+def _in_the_users_files(loc: Loc | None, files: dict[int, str]) -> Loc | None:
+    """The place itself, or where the user's code called if it lies in a header of the CUDA toolkit."""
+    outer = loc
+    while outer is not None and _is_toolkit_header(files.get(outer.file, "")):
+        outer = outer.inlined_at
+    return outer or loc
+
+
+@functools.cache
+def _is_toolkit_header(file: str) -> bool:
+    folders = Path(os.path.normpath(file)).parents
+    return any(folder.name == "include" and (folder / "cuda_runtime.h").exists() for folder in folders)
+
+
 def describe(kernel: KernelLowering, function: Function, symbol: str) -> list[str]:
     """The constants that make the object describe itself: strings, sites, names, ws_kernel_info."""
     local, stack, recursive = depth(kernel, function.name)
@@ -220,7 +234,7 @@ def describe(kernel: KernelLowering, function: Function, symbol: str) -> list[st
     files = kernel.module.files
     rows = []
     for s in kernel.sites:
-        loc = s.instruction.loc
+        loc = _in_the_users_files(s.instruction.loc, files)
         file = kernel.string(files[loc.file]) if loc is not None and loc.file in files else "null"
         line = loc.line if loc is not None else 0
         rows.append(

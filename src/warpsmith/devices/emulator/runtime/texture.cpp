@@ -1,5 +1,6 @@
 // Texture and surface objects: what the CUDA programming guide says of fetches (appendix "Texture Fetching").
-// Coordinates and weights are as exact as there: weights have 8 bits of fraction.
+// What the guide leaves open (how weights are rounded, in what precision each format is filtered, the border of
+// integers) is as an H200 does it, bit by bit: tests/cudart/golden/textures.cu.
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -64,10 +65,21 @@ uint32_t channel(const ws_texture& t, const uint8_t* at) {
   return as_bits(t.kind == 0 ? std::max(float(value) / most, -1.0f) : float(raw) / most);
 }
 
+// Integers have the bits of the border's colour, fractions are cut off where theirs end.
 Texel border(const ws_texture& t) {
   Texel out{};
-  for (uint32_t c = 0; c < t.channels; ++c)
-    out.bits[c] = gives_floats(t) ? as_bits(t.border[c]) : static_cast<uint32_t>(static_cast<int64_t>(t.border[c]));
+  for (uint32_t c = 0; c < t.channels; ++c) {
+    float v = t.border[c];
+    if (t.kind == 2) {
+      out.bits[c] = as_bits(v);
+    } else if (t.normalized_result) {
+      out.bits[c] = as_bits(std::min(std::max(v, t.kind == 0 ? -1.0f : 0.0f), 1.0f));
+    } else {
+      int shift = 32 - 8 * t.bytes;
+      uint32_t raw = as_bits(v) << shift;
+      out.bits[c] = t.kind == 0 ? static_cast<uint32_t>(static_cast<int32_t>(raw) >> shift) : raw >> shift;
+    }
+  }
   return out;
 }
 
@@ -98,39 +110,71 @@ Texel texel(const ws_texture& t, int64_t x, int64_t y, int64_t z, int64_t layer)
   return out;
 }
 
-// Fixed-point, as the texture unit has it; what is far outside does not matter, as long as it stays there.
+// In texels.  A normalised coordinate has 21 bits of fraction; what is far outside only has to stay there.
 double position(const ws_texture& t, float c, uint32_t n) {
   double x = c;
   if (std::isnan(x)) return 0;
-  if (t.normalized_coordinates) x *= n;
+  if (t.normalized_coordinates) x = std::floor(x * 0x1p21) * 0x1p-21 * n;
   return std::min(std::max(x, -1e15), 1e15);
 }
 
-struct Weighted { int64_t at; double upper; };  // between `at` and the next one, this much of the latter
+struct Weighted { int64_t at; int upper; };  // between `at` and the next one, so many 256ths of the latter
 
 Weighted between(double x) {
   double steps = std::floor((x - 0.5) * 256 + 0.5), whole = std::floor(steps / 256);
-  return {static_cast<int64_t>(whole), steps / 256 - whole};
+  return {static_cast<int64_t>(whole), static_cast<int>(steps - 256 * whole)};
+}
+
+// Weights of the corners in 256ths: the whole is split along z, the parts along x, and theirs along y.  A part is
+// rounded (the lower x's downwards from the middle) and the other is what remains, so that the sum is always 256.
+void weights(const Weighted w[3], int out[8]) {
+  for (int z = 0; z < 2; ++z) {
+    const int slice = z ? w[2].upper : 256 - w[2].upper, right = (slice * w[0].upper + 128) / 256;
+    for (int x = 0; x < 2; ++x) {
+      const int column = x ? right : slice - right, top = (column * w[1].upper + 127 + x) / 256;
+      out[4 * z + x] = column - top;
+      out[4 * z + 2 + x] = top;
+    }
+  }
+}
+
+// The value of one channel in the arithmetic in which its format is filtered: fractions in 16-bit integers.
+double scale_of(const ws_texture& t) { return t.kind == 2 ? 1 : t.kind == 0 ? 32767 : 65535; }
+
+float to_half_and_back(double v) {
+  if (v == 0 || !std::isfinite(v)) return static_cast<float>(v);
+  int e;
+  std::frexp(v, &e);
+  double unit = std::ldexp(1.0, std::max(e - 11, -24));
+  return static_cast<float>(std::nearbyint(v / unit) * unit);
 }
 
 Texel interpolate(const ws_texture& t, const double c[3], int64_t layer) {
   Weighted w[3]{};
   for (uint32_t d = 0; d < t.dimensions; ++d) w[d] = between(c[d]);
-  double sum[4] = {};
-  for (uint32_t corner = 0; corner < 1u << t.dimensions; ++corner) {
-    double weight = 1;
-    int64_t at[3] = {};
-    for (uint32_t d = 0; d < t.dimensions; ++d) {
-      bool upper = corner >> d & 1;
-      weight *= upper ? w[d].upper : 1 - w[d].upper;
-      at[d] = w[d].at + upper;
+  // A single row lies at height 0: with a border around it, it is always half in it.
+  bool half = t.dimensions == 1 && !t.layers && t.address_mode[1] == WS_BORDER;
+  if (half) w[1] = {-1, 128};
+  int weight[8];
+  weights(w, weight);
+  double sum[4] = {}, scale = scale_of(t);
+  for (uint32_t corner = 0; corner < 8; ++corner) {
+    if (weight[corner] == 0) continue;
+    int64_t at[3];
+    for (int d = 0; d < 3; ++d) at[d] = w[d].at + (corner >> d & 1);
+    Texel v = half && at[1] != 0 ? border(t) : texel(t, at[0], at[1], at[2], layer);
+    for (uint32_t k = 0; k < t.channels; ++k) {
+      double x = as_float(v.bits[k]);
+      if (t.kind != 2) x = std::nearbyint(x * scale);
+      sum[k] += weight[corner] * x;
     }
-    if (weight == 0) continue;
-    Texel v = texel(t, at[0], at[1], at[2], layer);
-    for (uint32_t k = 0; k < t.channels; ++k) sum[k] += weight * as_float(v.bits[k]);
   }
   Texel out{};
-  for (uint32_t k = 0; k < t.channels; ++k) out.bits[k] = as_bits(static_cast<float>(sum[k]));
+  for (uint32_t k = 0; k < t.channels; ++k) {
+    double x = sum[k] / 256;
+    float v = t.kind != 2 ? static_cast<float>(std::floor(x + 0.5)) / static_cast<float>(scale) : t.bytes == 2 ? to_half_and_back(x) : static_cast<float>(x);
+    out.bits[k] = as_bits(v);
+  }
   return out;
 }
 
@@ -214,7 +258,7 @@ void ws_texture_fetch(ws_warp* w, uint32_t site, uint32_t flags, uint32_t dimens
     if (!(mask >> lane & 1)) continue;
     if (!t || handle[lane] != last) t = &object(w, site, lane, last = handle[lane], dimensions, layer != nullptr, false);
     const uint32_t c[] = {x[lane], y ? y[lane] : 0, z ? z[lane] : 0};
-    int64_t l = layer ? std::min(std::max<int64_t>(static_cast<int32_t>(layer[lane]), 0), int64_t(t->layers) - 1) : 0;
+    int64_t l = layer ? std::min(layer[lane], t->layers - 1) : 0;  // a negative one is a very large one
     Texel v = fetch(*t, flags, c, l);
     for (int k = 0; k < 4; ++k) out[k * WS_LANES + lane] = v.bits[k];
   }
