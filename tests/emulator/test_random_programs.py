@@ -127,7 +127,12 @@ def test_kernel_equals_host_function(batch, mode, tmp_path):
     functions = [Writer(1000 * batch + k).function(f"f{k}") for k in range(FUNCTIONS)]
     body = PRELUDE + "".join(functions)
     table = "".join(f"    case {k}: return f{k}(t, n, data);\n" for k in range(FUNCTIONS))
-    host = body + 'extern "C" u32 run(int k, u32 t, u32 n, const u32* data) {\n  switch (k) {\n' + table + "  }\n  return 0;\n}\n"
+    host = (
+        body
+        + 'extern "C" u32 run(int k, u32 t, u32 n, const u32* data) {\n  switch (k) {\n'
+        + table
+        + "  }\n  return 0;\n}\n"
+    )
     source, library = tmp_path / "host.cpp", tmp_path / "host.so"
     source.write_text(host)
     subprocess.run(["g++", "-O1", "-w", "-shared", "-fPIC", str(source), "-o", str(library)], check=True)
@@ -153,4 +158,6 @@ def test_kernel_equals_host_function(batch, mode, tmp_path):
             assert np.array_equal(out, want), f"batch {batch} function {k} n {n}:\n{functions[k]}"
             program[f"s{k}"](1, THREADS, out, n, data)
             met = want.reshape(-1, 32)[:, np.arange(32) ^ 5].reshape(-1)
-            assert np.array_equal(out, np.roll(met, -33)), f"batch {batch} function {k} n {n} (shuffled):\n{functions[k]}"
+            assert np.array_equal(out, np.roll(met, -33)), (
+                f"batch {batch} function {k} n {n} (shuffled):\n{functions[k]}"
+            )
