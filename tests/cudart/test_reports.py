@@ -206,3 +206,26 @@ def test_textures_and_surfaces(run: Runner, mistake: str, said: str) -> None:
     place = "// there" if "write<<<" in mistake else "// here"
     line = next(i for i, text in enumerate(TEXTURE.splitlines(), 1) if place in text)
     assert any(p.get("line") == line for p in ran.result.problems) or f":{line}" in ran.err
+
+
+def test_leaks_on_request(run: Runner, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = """
+        #include <cuda_runtime.h>
+        int main(int argc, char** argv) {
+          int *a, *b, *c;
+          for (int i = 0; i < 3; ++i) cudaMalloc(&a, 100);  // three
+          cudaMallocHost(&b, 50);
+          cudaMallocManaged(&c, 10);  // one
+          cudaFreeHost(b);
+          if (argc > 1) cudaDeviceReset();
+        }
+    """
+    assert run(source).result.problems == ()
+    monkeypatch.setenv("WARPSMITH_LEAKS", "1")
+    for args in ((), ("reset",)):
+        ran = run(source, args=args)
+        said = sorted(str(p["message"]) for p in ran.result.problems)
+        assert [p["kind"] for p in ran.result.problems] == ["leak", "leak"]
+        assert said[0].startswith("1 allocation from cudaMallocManaged, 10 bytes in all, was never freed: allocated")
+        assert said[1].startswith("3 allocations from cudaMalloc, 300 bytes in all, were never freed: allocated")
+        assert said[1] in ran.err

@@ -29,7 +29,8 @@ variables say how:
   WARPSMITH_CHIP   the GPU to emulate (h200)
   WARPSMITH_MODE   check, or fast
   WARPSMITH_ORDER  of blocks: ascending, descending or random, with WARPSMITH_SEED
-  WARPSMITH_CORES  how many cores to use (0: all)"""
+  WARPSMITH_CORES  how many cores to use (0: all)
+  WARPSMITH_LEAKS  1: memory that the program does not free is reported"""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -49,6 +49,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--order", choices=("ascending", "descending", "random"), default="ascending", help="of blocks")
     parser.add_argument("--seed", type=natural, default=0, metavar="N", help="of --order random")
     parser.add_argument("--cores", type=natural, default=0, metavar="N", help="to use (0: all)")
+    parser.add_argument("--leaks", action="store_true", help="memory that the program does not free is a problem, too")
     parser.add_argument("--json", metavar="FILE", help='the summary as JSON to a file, "-" for stderr')
     parser.add_argument("-q", "--quiet", action="store_true", help="no summary")
     parser.chip()
@@ -84,7 +85,9 @@ def main(arguments: Sequence[str]) -> int:
         program.path,
         built_arguments if built else program_arguments,
         chip,
-        RunOptions(mode=options.mode, order=options.order, seed=options.seed, threads=options.cores),
+        RunOptions(
+            mode=options.mode, order=options.order, seed=options.seed, threads=options.cores, leaks=options.leaks
+        ),
     )
     if options.json:
         text = dump_json(report(result, program, chip, options.mode)) + "\n"

@@ -127,6 +127,7 @@ CUDA_API cudaError_t cudaDeviceReset() {
   return on_host([](State& s) {
     flush_output();
     if (s.fault) s.dead = true;  // as measured: the process gets no device any more
+    report_leaks(s);
     destroy_graphs(s);
     destroy_arrays(s);
     free_all(s);

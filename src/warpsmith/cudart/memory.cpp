@@ -1,5 +1,6 @@
 // Allocations of every kind: device, pinned, managed, pooled, registered host memory.
 #include <algorithm>
+#include <cstdlib>
 #include <dlfcn.h>
 #include <execinfo.h>
 #include <link.h>
@@ -129,6 +130,30 @@ std::string where_allocated(State& s, uint64_t address) {
   if (!s.service.ask(Ask::locate, question, r, error)) return {};
   std::string place = r.text();
   return place.empty() ? "" : " " + place;
+}
+
+void report_leaks(State& s) {
+  const char* wanted = getenv("WARPSMITH_LEAKS");
+  if (!wanted || !*wanted || strcmp(wanted, "0") == 0) return;
+  struct Sum { uint64_t count = 0, bytes = 0; };
+  std::map<std::string, Sum> sums;
+  for (auto& a : s.allocations) {
+    Sum& sum = sums[std::string(call_of(a.second.kind)) + "\n" + where_allocated(s, a.first)];
+    ++sum.count;
+    sum.bytes += a.second.size;
+  }
+  for (Array* a : s.arrays) {
+    Sum& sum = sums["cudaMallocArray\n"];
+    ++sum.count;
+    sum.bytes += a->plane * a->depth();
+  }
+  for (auto& entry : sums) {
+    size_t cut = entry.first.find('\n');
+    const Sum& sum = entry.second;
+    std::string where = entry.first.substr(cut + 1), what = sum.count == 1 ? "1 allocation" : format("%llu allocations", static_cast<unsigned long long>(sum.count));
+    complain("leak", format("%s from %s, %llu bytes in all, %s never freed%s", what.c_str(), entry.first.substr(0, cut).c_str(),
+                            static_cast<unsigned long long>(sum.bytes), sum.count == 1 ? "was" : "were", where.empty() ? "" : (": allocated" + where).c_str()));
+  }
 }
 
 }  // namespace cudart

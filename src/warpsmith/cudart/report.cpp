@@ -215,7 +215,9 @@ __attribute__((destructor)) void at_end() {
                      " (cudaDeviceSynchronize waits)");
   fflush(stdout);
   Lock lock(s.mutex, std::try_to_lock);
-  if (lock) update_summary(s, true);
+  if (!lock) return;
+  report_leaks(s);
+  update_summary(s, true);
 }
 
 }  // namespace

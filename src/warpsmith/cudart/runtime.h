@@ -244,6 +244,8 @@ cudaError_t find_symbol(State&, const void* symbol, Global&);
 
 // ---- memory.cpp --------------------------------------------------------------------------------------
 void free_all(State&);
+// What the program never freed, if $WARPSMITH_LEAKS asks for it: when it ends or resets the device.
+void report_leaks(State&);
 // What is at an address, for a message.
 std::string describe(const void* p);
 // Where the program called for the memory: " at prog.cu:31" or " in main", for reports; empty if unknown.

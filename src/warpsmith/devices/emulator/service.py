@@ -46,12 +46,14 @@ _PATIENCE_SECONDS = 2.0
 @dataclass(frozen=True)
 class RunOptions:
     """``mode``: "check" verifies every access, "fast" relies on page protection.  ``order`` (and ``seed``):
-    in which blocks start.  ``threads``: cores to use, 0 for all."""
+    in which blocks start.  ``threads``: cores to use, 0 for all.  ``leaks``: memory that the program did not free
+    is a problem, too."""
 
     mode: str = "check"
     order: str = "ascending"
     seed: int = 0
     threads: int = 0
+    leaks: bool = False
 
     def __post_init__(self) -> None:
         if self.mode not in MODES:
@@ -151,7 +153,10 @@ class Host:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "WARPSMITH_SERVICE": self.path, "WARPSMITH_PYTHON": sys.executable}
+        own = {"WARPSMITH_SERVICE": self.path, "WARPSMITH_PYTHON": sys.executable}
+        if self.options.leaks:
+            own["WARPSMITH_LEAKS"] = "1"
+        return {**os.environ, **own}
 
     def _accept(self) -> None:
         while True:

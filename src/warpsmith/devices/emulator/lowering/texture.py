@@ -67,7 +67,9 @@ def fetch(f: FunctionLowering, i: Instruction) -> None:
         f.dst(target, f.b.bitcast(v, "float") if result == "f32" else v)
 
 
-def _access(f: FunctionLowering, i: Instruction, store: int, at: Operand | None, data: str, items: int, width: int) -> None:
+def _access(
+    f: FunctionLowering, i: Instruction, store: int, at: Operand | None, data: str, items: int, width: int
+) -> None:
     outside = next((_OUTSIDE[m] for m in i.mods if m in _OUTSIDE), 0)
     dimensions, _ = _shape(i)
     handle, places = _object(f, i, at)
