@@ -92,8 +92,8 @@ def test_missing_libraries_have_a_name(sh: Run, tmp_path: Path) -> None:
     for command in ("$ws nvcc -c a.cu", "$ws run a.cu"):
         done = sh(command)
         assert done.returncode == 85
-        last = done.stderr.splitlines()[-1]
-        assert last.startswith("warpsmith: a.cu:1: includes cublas_v2.h of NVIDIA's library cuBLAS, which")
+        (line,) = done.stderr.splitlines()
+        assert line.startswith("warpsmith: a.cu:1: includes cublas_v2.h of NVIDIA's library cuBLAS, which")
     for command in ("$ws nvcc b.cu -lcurand", "$ws run b.cu -lcurand"):
         done = sh(command)
         assert done.returncode == 85

@@ -259,14 +259,18 @@ def _nvcc(kit: Toolkit, words: Sequence[str], command: Command) -> int:
         [str(kit.nvcc), *words], stderr=subprocess.PIPE, text=True, errors="replace", env=_environment()
     )
     said = ""
+    talks = command.verbose or command.dry
     assert process.stderr is not None
     for line in process.stderr:
         said += line
-        sys.stderr.write(_our_toolkit(line) if command.verbose or command.dry else line)
-        sys.stderr.flush()
+        if talks:
+            sys.stderr.write(_our_toolkit(line))
+            sys.stderr.flush()
     code = process.wait()
     if code and (missing := libraries.missing_header(said)):
-        raise UnsupportedApiError(missing)
+        raise UnsupportedApiError(missing)  # which says it all
+    if not talks:
+        sys.stderr.write(said)
     return code
 
 

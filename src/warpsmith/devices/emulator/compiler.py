@@ -176,8 +176,9 @@ def explain(e: Unsupported, module: Module, kernel: str) -> str:
     where = ""
     if e.instruction is not None:
         where = f", PTX line {e.instruction.line}"
-        if e.instruction.loc is not None:
-            where += f", {module.files.get(e.instruction.loc.file, '?')}:{e.instruction.loc.line}"
+        loc = _in_the_users_files(e.instruction.loc, module.files)
+        if loc is not None:
+            where += f", {module.files.get(loc.file, '?')}:{loc.line}"
     return f"kernel {kernel}: {e.what}{where}"
 
 
