@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from conftest import Run
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
 
 NUMBERS = "1.23099e+06 2110 3125 sum 1.33446e+06\ncalls 41\n"
 
