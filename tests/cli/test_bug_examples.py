@@ -14,7 +14,17 @@ BUGS = Path(__file__).resolve().parents[2] / "examples" / "bugs"
 @pytest.mark.parametrize(
     ("name", "code", "said"),
     [
-        ("off_by_one", 92, ["out-of-bounds read of 4 bytes", "off_by_one.cu:7", "thread (232,0,0) of block (3,0,0)"]),
+        (
+            "off_by_one",
+            92,
+            [
+                "out-of-bounds read of 4 bytes",
+                "off_by_one.cu:7",
+                "7 |   x[i] = x[i] * x[i];",
+                "likely: ",
+                "thread (232,0,0) of block (3,0,0)",
+            ],
+        ),
         ("divergent_barrier", 92, ["deadlock", "divergent_barrier.cu:9", "64 of 128 threads have come"]),
         ("host_reads_device", 139, ["the host program touched device memory", "12 bytes into the 128-byte allocation"]),
     ],

@@ -31,6 +31,43 @@ bool host_has(uint64_t address) {
   return address < (uint64_t(1) << 47) && mincore(reinterpret_cast<void*>(address / page * page), page, &one) == 0;
 }
 
+// The text of a source line, as an editor shows it; empty if the file cannot be read (or is a name without a folder).
+std::string source_text(const ws_site& s) {
+  std::string out;
+  std::FILE* file = s.file && s.file[0] == '/' && s.line ? std::fopen(s.file, "r") : nullptr;
+  if (!file) return out;
+  char text[256];
+  uint32_t line = 1;
+  while (std::fgets(text, sizeof text, file)) {
+    const bool ends = std::strchr(text, '\n') != nullptr;
+    if (line == s.line) {
+      text[std::strcspn(text, "\r\n")] = '\0';
+      out = format("\n    %u | %s", line, text);
+      break;
+    }
+    line += ends;
+  }
+  std::fclose(file);
+  return out;
+}
+
+// What most often lies behind such an access; empty where nothing is likely.
+const char* likely_cause(const BadAccess& a, uint64_t base, uint64_t size) {
+  if (a.code == WS_E_MISALIGNED)
+    return a.bytes > 4 ? "a vector access through a pointer that was cast from a smaller type: every address must be a multiple of its size"
+                       : "a pointer that was cast from a smaller type";
+  if (a.code == WS_E_NULL) return "a pointer that was never set, or an allocation whose failure nobody looked at";
+  if (a.code == WS_E_READONLY) return "a write through a pointer to __constant__ memory";
+  if (a.space == WS_SHARED) return "an index beyond the shared array, or too little dynamic shared memory given at the launch";
+  if (a.space == WS_LOCAL) return "an index beyond a local array";
+  if (a.code != WS_E_OOB || !size) return nullptr;
+  if (a.address >= base + size && a.address - base - size < 65536)
+    return "threads beyond the end of the data are not kept out: a guard such as if (i < n) is missing or off by one";
+  if (a.address < base && base - a.address < 65536) return "a negative index";
+  if (a.address >= base && a.address < base + size) return "an access that is wider than what is left of the array";
+  return nullptr;
+}
+
 // The second and third line of a report: where in the code, which threads.
 std::string place_of(const Warp& w, uint32_t site, uint32_t lanes) {
   const Launch& l = *w.block->launch;
@@ -39,7 +76,7 @@ std::string place_of(const Warp& w, uint32_t site, uint32_t lanes) {
   std::string out = "\n  in kernel " + std::string(info->name);
   if (s) {
     if (s->function && std::strcmp(s->function, info->name) != 0) out += ", function " + std::string(s->function);
-    out += ", at " + describe_site(info, site);
+    out += ", at " + describe_site(info, site) + source_text(*s);
   }
   if (!lanes) return out;
   const uint32_t lane = uint32_t(__builtin_ctz(lanes));
@@ -133,7 +170,7 @@ std::string describe_address(uint64_t address, uint64_t* near_base, uint64_t* ne
   return "no allocation is near it";
 }
 
-void record(Warp& w, const Failure& f, const BadAccess* access) {
+void record(Warp& w, const Failure& f, const BadAccess* access, const std::string& likely) {
   Launch& l = *block_of(&w).launch;
   if (l.failed.exchange(true)) return;
   ws_error& e = l.error;
@@ -144,14 +181,15 @@ void record(Warp& w, const Failure& f, const BadAccess* access) {
   std::copy(w.block->index, w.block->index + 3, e.block);
   if (f.lanes)
     for (int i = 0; i < 3; ++i) e.thread[i] = w.tid[i][__builtin_ctz(f.lanes)];
-  std::string what = f.what;
+  std::string what = f.what, after;
   if (access) {
     e.space = access->space;
     e.kind = access->kind;
     e.bytes = access->bytes;
     e.address = access->address;
   }
-  std::snprintf(e.message, sizeof e.message, "%s%s", what.c_str(), place_of(w, f.site, f.lanes).c_str());
+  if (!likely.empty()) after = "\n  likely: " + likely;
+  std::snprintf(e.message, sizeof e.message, "%s%s%s", what.c_str(), place_of(w, f.site, f.lanes).c_str(), after.c_str());
   g_stop = true;
 }
 
@@ -204,7 +242,8 @@ void fail_access(Warp& w, const BadAccess& a) {
   {
     const Failure f{a.code, a.site, a.lanes, access_problem(w, a, &base, &size)};
     Launch& l = *block_of(&w).launch;
-    record(w, f, &a);
+    const char* cause = likely_cause(a, base, size);
+    record(w, f, &a, cause ? cause : "");
     if (l.error.address == a.address && l.error.site == a.site) {
       l.error.near_base = base;
       l.error.near_size = size;

@@ -24,7 +24,7 @@ struct BadAccess {
 };
 [[noreturn]] void fail_access(Warp& w, const BadAccess& a);
 // For a thread that is not on a fiber any more: records only.
-void record(Warp& w, const Failure& f, const BadAccess* access);
+void record(Warp& w, const Failure& f, const BadAccess* access, const std::string& likely = {});
 
 std::string format(const char* pattern, ...) __attribute__((format(printf, 1, 2)));
 // "saxpy.cu:12 (ld.global.f32)"
