@@ -148,7 +148,7 @@ def test_past_the_end():
         )
         assert e.message.splitlines()[2].startswith("  by thread (")
         assert e.message.splitlines()[2].endswith("and 7 more threads of its warp")
-            assert "likely: threads beyond the end of the data" in e.message.splitlines()[3]
+        assert "likely: threads beyond the end of the data" in e.message.splitlines()[3]
         assert (e.file, e.line, e.ptx_line, e.instruction) == ("kernels.cu", 4, 40, "ld.global.u32")
         assert e.address == b_label.address + 4096
         assert e.thread[0] % 32 == 24
