@@ -304,7 +304,7 @@ class KernelText:
         shared = []
         for t in form.ins:
             p = f"p{len(self.params)}"
-            self.params.append(f".param .{'u8' if t == 'pred' else register(t)} {p}")
+            self.params.append(f".param .b{bits(t)} {p}")  # a pattern, not a number: bits
             shared.append(self.load(t, "param", p))
         guard = self.load("pred", "global", self.pointer(index, 1))
         self.instance(lanes, index)

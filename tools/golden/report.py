@@ -25,7 +25,8 @@ FINDINGS = """
   defines "after rounding"): `mul.rn.ftz.f32` of 2^-126 and 1 - 2^-24 is 0, although 2^-126 would be the rounded result.
 - Every NaN of f32, f16 and bf16 arithmetic is `0x7fffffff` or `0x7fff`. f64 keeps payloads and makes them quiet: of two
   operands that of the second one, of `fma` that of the second factor, else of the addend, of a division that of the
-  dividend; an invalid operation gives `0xfff8000000000000`.
+  dividend; an invalid operation gives `0xfff8000000000000`. (The emulator's fast mode leaves open which of two payloads
+  comes through: picking it costs more than the operation.)
 - `cvt.f32.bf16` is a shift, whatever the pattern; `cvt` from f64 to a narrower type keeps sign and upper payload of a NaN;
   `.ftz` does nothing to `cvt.f16.f32`; `cvt.rna.tf32.f32` cuts a NaN like a number (it can become infinity).
 - `atom.add.f32` flushes subnormal numbers in global memory and keeps them in shared memory. `atom.add.f64` passes NaN on

@@ -281,7 +281,7 @@ def between(f: FunctionLowering, i: Instruction, to: str, of: str) -> None:
         v = load(f, i, i.operands[1], of)
         if whole:
             r = integral(f, v, whole[0])
-            v = floating.chosen_nan(f, r, v) if of == "f64" else r
+            v = f.b.select(floating.is_nan(f, v), floating.quiet(f, v), r) if of == "f64" else r
         v = narrow(f, f.b.cast("fpext", v, ty) if BITS[v.ty] < BITS[ty] else v, ty, mode)
         if to not in ("f32", "f64"):
             return write_half(f, i, v, ty)

@@ -13,7 +13,6 @@ LLVM drops the fix-up of every value that is only used by arithmetic of the same
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
     from .function import FunctionLowering
 
 ROUNDING = frozenset({"rn", "rz", "rm", "rp"})
-#: The NaN that operations of each type produce; those of f64 pass payloads on (``chosen_nan``).
+#: The NaN that operations of each type produce; those of f64 pass payloads on (``one_nan``).
 NAN = {"half": 0x7FFF, "bfloat": 0x7FFF, "float": 0x7FFFFFFF, "double": 0x7FFF_FFFF_0000_0000}
 EXPONENT = {"half": 0x7C00, "bfloat": 0x7F80, "float": 0x7F80_0000, "double": 0x7FF0_0000_0000_0000}
 SHORT = {"float": "f32", "double": "f64"}
@@ -96,21 +95,6 @@ def flush(f: FunctionLowering, v: Val, small: Val | None = None) -> Val:
     return f.b.bitcast(f.b.select(is_tiny(f, v) if small is None else small, sign, u), v.ty)
 
 
-def rarely(f: FunctionLowering, lanes: Val, v: Val, repair: Callable[[], Val]) -> Val:
-    """``v``, or ``repair()`` if any of some lanes is set, which hardly ever happens."""
-    some = lanes if lanes.uniform else f.b.cmp("ne", f.b.bits(lanes), const(0, "i32"))
-    before, slow, after = f.fresh("usual"), f.fresh("rare"), f.fresh("after")
-    f.b.line(f"br label %{before}")
-    f.b.label(before)
-    f.b.line(f"br i1 {some.name}, label %{slow}, label %{after}, !prof !1")
-    f.b.label(slow)
-    repaired = repair()
-    f.b.line(f"br label %{after}")
-    f.b.label(after)
-    assert repaired.uniform == v.uniform
-    return f.b.raw(v.ty, v.uniform, f"phi {v.full} [ {v.name}, %{before} ], [ {repaired.name}, %{slow} ]")
-
-
 def flush_result(f: FunctionLowering, op: str, mode: str, operands: list[Val], r: Val) -> Val:
     """``.ftz`` of an f32 result: it becomes zero if it lies below the normal range when it is rounded as if there
     were no lower end of exponents.  So a product next to the smallest normal number is flushed although it
@@ -131,17 +115,32 @@ def below_scaled(f: FunctionLowering, larger: Val) -> Val:
     return f.b.cmp("olt", magnitude(f, larger), fconst(2.0**-102))
 
 
-def chosen_nan(f: FunctionLowering, r: Val, *operands: Val) -> Val:
-    """An f64 result; if it is NaN, that of the first operand which is one, made quiet, or -NaN if none is."""
+def quiet(f: FunctionLowering, v: Val) -> Val:
+    """A double NaN as operations pass it on (of anything else: nonsense)."""
+    return f.b.bitcast(f.b.op("or", bits(f, v), const(1 << 51, "i64")), "double")
 
-    def repair() -> Val:
-        out: Val = constant(0xFFF8 << 48, "double")
-        for v in reversed(operands):
-            quiet = f.b.bitcast(f.b.op("or", bits(f, v), const(1 << 51, "i64")), "double")
-            out = f.b.select(is_nan(f, v), quiet, out)
-        return f.b.select(is_nan(f, r), out, r)
 
-    return repair() if r.uniform else rarely(f, is_nan(f, r), r, repair)
+def one_nan(f: FunctionLowering, *operands: Val) -> list[Val]:
+    """Double operands by precedence, with the NaN of the first that is one in place of later ones: which NaN the
+    processor passes on does not matter then.  This costs more than the operation itself; in fast mode, without checks,
+    it is left open which of two payloads comes through."""
+    if not f.kernel.check:
+        return list(operands)
+    out = list(operands[:1])
+    for v in operands[1:]:
+        number = out[-1].name.startswith("0x") and out[-1].name[2:6] not in ("7FF8", "FFF8")  # a constant
+        out.append(v if number or v == out[-1] else f.b.select(is_nan(f, out[-1]), out[-1], v))
+    return out
+
+
+def invalid(f: FunctionLowering, r: Val, *operands: Val) -> Val:
+    """A double result with the NaN of an operation that has no value: negative, as on x86."""
+    if host.is_x86():
+        return r
+    fresh = is_nan(f, r)
+    for v in operands:
+        fresh = f.b.op("and", fresh, f.b.cmp("ord", v, v))
+    return f.b.select(fresh, constant(0xFFF8 << 48, "double"), r)
 
 
 def saturate(f: FunctionLowering, v: Val) -> Val:
@@ -297,26 +296,39 @@ def arithmetic(f: FunctionLowering, i: Instruction) -> None:
 
 def operation(f: FunctionLowering, i: Instruction, v: list[Val]) -> Val:
     """The value of a scalar operation, flushed if ``.ftz``, before saturation and the NaN fix-up of f32."""
+    if v[0].ty == "double":
+        return double_operation(f, i, v)
     op = "fma" if i.opcode == "mad" else i.opcode
-    double = v[0].ty == "double"
     if op in ("min", "max"):
-        r = minmax(f, i, v)
-        return chosen_nan(f, r, v[1], v[0]) if double else r
+        return minmax(f, i, v)
     if op in ("abs", "neg"):
-        r = magnitude(f, v[0]) if op == "abs" else negative(f, v[0])
-        # f64: a NaN becomes quiet and keeps its sign.
-        quiet = f.b.bitcast(f.b.op("or", bits(f, v[0]), const(1 << 51, "i64")), "double") if double else r
-        return f.b.select(is_nan(f, v[0]), quiet, r) if double else r
+        return magnitude(f, v[0]) if op == "abs" else negative(f, v[0])
     if op == "div" and i.has("approx", "full"):
         r = divide_approx(f, *v) if i.has("approx") else f.b.op("fdiv", *v)
         return flush(f, r) if i.has("ftz") else r
     # Without a rounding mode ptxas may fuse mul and add; nearest and unfused is what it says.
     mode = rounding(i, None if op in ("fma", "div") else "rn")
     r = rounded(f, op, mode, *v)
-    if double:
-        a, b, *c = v
-        return chosen_nan(f, r, a, b) if op == "div" else chosen_nan(f, r, b, *c, a)
     return flush_result(f, op, mode, v, r) if i.has("ftz") else r
+
+
+def double_operation(f: FunctionLowering, i: Instruction, v: list[Val]) -> Val:
+    """NaN payloads pass through: that of the second operand, of the third (the addend of fma), of the first one; of a
+    division that of the dividend first."""
+    op = "fma" if i.opcode == "mad" else i.opcode
+    if op in ("min", "max"):
+        r = minmax(f, i, v)
+        return f.b.select(is_nan(f, r), quiet(f, v[1]), r)
+    if op in ("abs", "neg"):
+        r = magnitude(f, v[0]) if op == "abs" else negative(f, v[0])
+        return f.b.select(is_nan(f, v[0]), quiet(f, v[0]), r)
+    mode = rounding(i, None if op in ("fma", "div") else "rn")
+    if op == "div":
+        v = one_nan(f, *v)
+    else:
+        second, *third, first = one_nan(f, *v[1:], v[0])
+        v = [first, second, *third]
+    return invalid(f, rounded(f, op, mode, *v), *v)
 
 
 def scalar(f: FunctionLowering, i: Instruction) -> None:
@@ -398,7 +410,7 @@ def roots(f: FunctionLowering, i: Instruction) -> None:
     else:
         r = f.b.op("fdiv", one, f.b.call("llvm.sqrt", a))
     if i.type == "f64":
-        r = chosen_nan(f, r, a)
+        r = invalid(f, r, a)
     elif ftz:
         r = flush_result(f, "div", mode, [one, a], r) if i.opcode == "rcp" and not approx else flush(f, r)
     write(f, i.operands[0], r, ftz=ftz)

@@ -13,13 +13,17 @@ from functools import cache
 @cache
 def has(feature: str) -> bool:
     """True if the processor has this x86 extension (``fma``, ``f16c``, ``sse4.1``) or always has its like."""
-    if platform.machine().lower() not in ("x86_64", "amd64"):
+    if not is_x86():
         return True  # 64-bit Arm has fused multiply-add, half conversion and rounding in its base set
     import llvmlite.binding as llvm
 
     return bool(llvm.get_host_cpu_features().get(feature, False))
 
 
+def is_x86() -> bool:
+    return platform.machine().lower() in ("x86_64", "amd64")
+
+
 def is_x86_with(feature: str) -> bool:
     """True on an x86 processor that has this extension: for instructions that only x86 has."""
-    return platform.machine().lower() in ("x86_64", "amd64") and has(feature)
+    return is_x86() and has(feature)
