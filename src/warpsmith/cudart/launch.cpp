@@ -83,14 +83,14 @@ cudaError_t error_of(const ws_error& e) {
     case WS_E_ASSERT: return cudaErrorAssert;
     case WS_E_MISALIGNED: return cudaErrorMisalignedAddress;
     case WS_E_CALL: return cudaErrorInvalidPc;
+    case WS_E_BARRIER:
     case WS_E_UNSUPPORTED: return cudaErrorIllegalInstruction;
     case WS_E_DEADLOCK:
     case WS_E_INTERRUPT: return cudaErrorLaunchTimeout;
-    case WS_E_OOB:  // as measured on an H200
-      return e.space == WS_SHARED ? cudaErrorIllegalInstruction : cudaErrorIllegalAddress;
+    case WS_E_OOB:  // as measured on an H200, where an address that no shared memory can have is another mistake
+      return e.space == WS_SHARED && e.address >= 1u << 24 ? cudaErrorIllegalInstruction : cudaErrorIllegalAddress;
     case WS_E_NULL:
     case WS_E_STACK:
-    case WS_E_MEMORY:
     case WS_E_SEGV:
     case WS_E_READONLY: return cudaErrorIllegalAddress;
     default: return cudaErrorLaunchFailure;

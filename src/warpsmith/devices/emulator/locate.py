@@ -8,8 +8,9 @@ import shutil
 import subprocess
 from collections.abc import Sequence
 
-# What stands between the user's code and the runtime: wrappers in NVIDIA's headers, the C and C++ libraries.
-_NOT_THE_USERS = re.compile(r"(^|/)cuda\w*\.h$|^/usr/include/|/c\+\+/\d+/|/include/cccl/")
+# What stands between the user's code and the runtime: wrappers in NVIDIA's headers, the C and C++ libraries; and nvcc's
+# own version of the source, which the host compiler names for templates instead of the user's.
+_NOT_THE_USERS = re.compile(r"(^|/)cuda\w*\.h$|\.cudafe1\.\w+$|^/usr/include/|/c\+\+/\d+/|/include/cccl/")
 _SYSTEM = re.compile(r"^/(usr/)?lib(32|64)?/")
 
 

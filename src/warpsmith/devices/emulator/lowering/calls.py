@@ -126,10 +126,12 @@ def callee_frame(f: FunctionLowering) -> Val:
 def pass_arguments(f: FunctionLowering, i: Instruction, shape: Function, ins: list[object]) -> Val:
     """Copy arguments from the caller's .param variables (or registers) to the callee's frame."""
     _, at = area(shape.returns, 0)
-    offsets, _ = area(shape.params, at)
+    offsets, end = area(shape.params, at)
     if len(ins) != len(shape.params):
         raise Unsupported(f"{i.text} of {shape.name} with {len(ins)} arguments instead of {len(shape.params)}", i)
     base = callee_frame(f)
+    if not f.function.is_entry:
+        check_depth(f, i, base, f.local_size if shape.name == f.function.name else end)
     for op, p, offset in zip(ins, shape.params, offsets, strict=True):
         to = f.b.cast("zext", f.b.op("add", base, const(offset, "i32")), "i64")
         if isinstance(op, Sym) and op.name in f.locals:
@@ -138,6 +140,22 @@ def pass_arguments(f: FunctionLowering, i: Instruction, shape: Function, ins: li
             v = f.fit(f.src(op, p.type), f"i{8 * p.size}")  # type: ignore[arg-type]
             store(f, i, "local", to, [v], p.size)
     return base
+
+
+def check_depth(f: FunctionLowering, i: Instruction, base: Val, size: int) -> None:
+    """Stop where the callee's frame, or what is known of its size, would not fit the lanes' local memory any more."""
+    b = f.b
+    deep = b.cmp("ugt", b.op("add", base, const(size, "i32")), f.field("local_size"))
+    over, fits = f.fresh("over"), f.fresh("fits")
+    b.line(f"br i1 {deep.name}, label %{over}, label %{fits}, !prof !1")
+    b.label(over)
+    text = f.kernel_string(
+        "device stack overflow: the calls of this kernel are nested too deeply (or recursion does not end)"
+    )
+    where = ("ptr %w", f"i32 {f.site(i)}", f"i32 {f.active.name}")
+    f.runtime("ws_fail", "void", *where, f"i32 {abi.ERRORS['stack']}", f"ptr {text}")
+    b.line(f"br label %{fits}")
+    b.label(fits)
 
 
 def fetch_results(f: FunctionLowering, i: Instruction, shape: Function, outs: list[object]) -> None:

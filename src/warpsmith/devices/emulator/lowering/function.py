@@ -75,14 +75,21 @@ class FunctionLowering:
                 self.local_size = align(self.local_size, max(p.align, 8))
                 self.locals[p.name] = self.local_size
                 self.local_size += p.size
+        own = []
         for v in f.variables:
             if v.space == "shared":
                 self.kernel.place_shared(v)
             elif v.space in ("local", "param"):
-                self.local_size = align(self.local_size, max(v.align, 8))
-                self.locals[v.name] = self.local_size
-                self.local_size += v.size
-        self.local_size = align(self.local_size, 16)
+                own.append(v)
+        # Local arrays come last, and the last of them ends where the frame ends: who writes past it is found.
+        for v in sorted(own, key=lambda v: v.space == "local"):
+            self.local_size = align(self.local_size, max(v.align, 8))
+            self.locals[v.name] = self.local_size
+            self.local_size += v.size
+        room = -self.local_size % 16
+        if arrays := [v for v in own if v.space == "local"]:
+            self.locals[arrays[-1].name] += room - room % max(arrays[-1].align, 8)
+        self.local_size += room
 
     def local_address(self, name: str, offset: int = 0) -> Val:
         """Offset of a local variable in the lane's local memory (uniform i32)."""
@@ -374,7 +381,9 @@ class FunctionLowering:
             self.b.line(f"br i1 {out.name}, label %{spent}, label %{go}, !prof !1")
             self.b.label(spent)
             site = self.site(self.unit.instructions[-1]) if self.unit.instructions else 0
-            if not self.unit.waits and any(asks_the_world(i) for u in self.units[rank : self.unit.rank + 1] for i in u.instructions):
+            if not self.unit.waits and any(
+                asks_the_world(i) for u in self.units[rank : self.unit.rank + 1] for i in u.instructions
+            ):
                 site -= 1 << 31  # the registers are not the whole state of this loop: no proof of a deadlock
             where = ("ptr %w", "ptr %g", f"i32 {rank}", f"i32 {self.active.name}", f"i32 {site}")
             if self.unit.waits:

@@ -1,5 +1,8 @@
 // Barriers of a block (PTX ISA 9.7.13.1): 16, counted by warps.  A warp counts when all its live lanes have come;
-// lanes that leave the kernel lower what is waited for.
+// lanes that leave the kernel lower what is waited for, but not a number of threads that is written out (an H200
+// then waits for ever, even if that number is the whole block's).
+#include <algorithm>
+
 #include "groups.h"
 #include "scheduler.h"
 
@@ -11,11 +14,12 @@ enum : uint32_t { kSync, kArrive, kPopc, kAnd, kOr };
 
 uint32_t block_threads(const Block& b) { return b.warp_count * WS_LANES; }
 
-// -1 for the whole block, however it is written.
+// How many threads to wait for, in whole warps, or -1 for all that have not left.
 int32_t check_count(Warp& w, uint32_t id, int32_t count, uint32_t mask, uint32_t site) {
   const Block& b = block_of(&w);
   if (id >= kBarriers) fail(w, Failure{WS_E_BARRIER, site, mask, format("barrier %u does not exist: a block has barriers 0 to 15", id)});
-  if (count == -1 || uint32_t(count) == block_threads(b) || uint32_t(count) == b.launch->threads_per_block) return -1;
+  if (count == -1) return -1;
+  if (uint32_t(count) == b.launch->threads_per_block) return int32_t(block_threads(b));
   if (count <= 0 || count % WS_LANES)
     fail(w, Failure{WS_E_BARRIER, site, mask, format("barrier %u is given %d threads; the number must be a multiple of 32", id, count)});
   if (uint32_t(count) > block_threads(b))
@@ -67,6 +71,8 @@ bool arrive(Warp& w, uint32_t kind, uint32_t id, int32_t count, uint32_t mask, u
     r.site = site;
     r.reduction = kind == kAnd;
     b.barriers_used |= 1u << id;
+  } else if (std::max(r.count, count) == int32_t(block_threads(b)) && std::min(r.count, count) < 0) {
+    r.count = std::max(r.count, count);  // the same number, once written out and once not
   } else if (r.count != count) {
     auto words = [&](int32_t n) { return n < 0 ? std::string("all threads of the block") : format("%d threads", n); };
     fail(w, Failure{WS_E_BARRIER, site, mask, format("barrier %u is used with %s here, but with %s at %s", id, words(count).c_str(),

@@ -32,6 +32,9 @@ struct Launch {
   uint64_t chunk = 1;
   uint32_t order = 0, seed = 0;
   std::atomic<uint64_t> next{0};
+  // No more blocks wait for each other than the chip can hold: what spins for a block that no SM has room for never
+  // ends there, either.  Each worker's first block is not counted, so that kernels that do not wait share no counter.
+  std::atomic<uint64_t> waiting_blocks{0}, most_waiting_blocks{0};
 
   uint32_t worker_count = 1;    // wanted; those that really take part are in `joined`
   bool single = false;          // no other thread touches memory: atomics may be plain

@@ -135,7 +135,7 @@ void Worker::finish(Warp& w) {
     b.resident = false;
     b.link = free_blocks_;
     free_blocks_ = &b;
-    --resident_;
+    if (--resident_) launch->waiting_blocks.fetch_sub(1, std::memory_order_relaxed);
     retired_at_ = 0;
     grow_ = 1;
   } else if (b.active == 0) {
@@ -177,6 +177,14 @@ bool Worker::open_block() {
   ++resident_;
   advance();
   return true;
+}
+
+// Starts a block beside those that wait, if the chip had room for it.
+bool Worker::admit() {
+  std::atomic<uint64_t>& waiting = launch->waiting_blocks;
+  if (waiting.fetch_add(1, std::memory_order_relaxed) < launch->most_waiting_blocks && open_block()) return true;
+  waiting.fetch_sub(1, std::memory_order_relaxed);
+  return false;
 }
 
 Block* Worker::fresh_block() {
@@ -269,6 +277,8 @@ void Worker::begin(Launch& l, uint32_t n) {
   const uint64_t per_block = l.shared_size + per_warp * l.warps_per_block;
   const uint64_t fit = std::min(kMaxFibers / l.warps_per_block, kMaxBytes / per_block) / l.worker_count;
   max_resident_ = l.config->cooperative ? kNone : uint32_t(std::max<uint64_t>(fit, 1));
+  const uint64_t chip = uint64_t(ws_resident_blocks(info, l.config)) * l.sm_count, workers = l.joined.size() + 1;
+  l.most_waiting_blocks = l.config->cooperative ? ~uint64_t(0) : chip - std::min(chip, workers);
   ready_.clear();
   yielded_.clear();
   opening_ = nullptr;
@@ -285,8 +295,8 @@ void Worker::begin(Launch& l, uint32_t n) {
 
 void Worker::run() {
   this_worker() = this;
-  if (launch->config->cooperative)
-    for (uint64_t i = 0; i < launch->chunk && open_block(); ++i) {}
+  if (launch->config->cooperative && open_block())
+    for (uint64_t i = 1; i < launch->chunk && admit(); ++i) {}
   while (!stopping()) {
     if (Warp* w = pick()) {
       enter(*w, &main_sp);
@@ -364,7 +374,7 @@ void Worker::end_of_round() {
   }
   if (open) {
     uint32_t opened = 0;
-    while (opened < grow_ && resident_ < max_resident_ && open_block()) ++opened;
+    while (opened < grow_ && resident_ < max_resident_ && admit()) ++opened;
     if (opened) {
       grow_ = std::min<uint32_t>(grow_ * 2, 4096);
       return;  // they come first

@@ -65,6 +65,7 @@ struct alignas(64) Worker {
   void execute(Fiber& f, Warp& w);
   void finish(Warp& w);
   bool open_block();
+  bool admit();
   Block* fresh_block();
   void set_up(Block& b);
   void end_of_round();
