@@ -27,6 +27,8 @@ def device(kind: str = "emulator", chip: str | Chip = "h200", **options: Any) ->
 def __getattr__(name: str) -> Any:
     """Public errors by their short way: ``warpsmith.CompileError``."""
     errors = import_module("warpsmith.errors")
+    if name == "errors":
+        return errors
     try:
         return getattr(errors, name)
     except AttributeError:

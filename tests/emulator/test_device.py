@@ -100,6 +100,26 @@ def test_arrays_of_any_layout(program):
     program["set"](1, 0 + 1, memoryview(bytearray(4)), 1)
 
 
+def test_arrays_that_share_memory(dev):
+    source = """extern "C" __global__ void k(int* a, const int* b, int n) { int i = threadIdx.x; if (i < n) a[i] = b[i] * 10; }"""
+    k = dev.compile(source)["k"]
+    m = np.arange(12, dtype=np.int32).reshape(3, 4)
+    k(1, 32, m[1], m, 4)
+    assert m[1].tolist() == [0, 10, 20, 30]
+    a = np.arange(10, dtype=np.int32)
+    k(1, 32, a[:5], a, 5)
+    assert a.tolist() == [0, 10, 20, 30, 40, 5, 6, 7, 8, 9]
+    with pytest.raises(LaunchError, match="share memory"):
+        k(1, 32, a[2:], a[:8], 8)
+
+
+@pytest.mark.parametrize("wrong", [np.array(["a"]), np.array([1], ">i4"), np.array([None]), [1, 2, 3, 4]])
+def test_results_are_never_dropped(program, wrong):
+    """Kinds that the device does not know, and a list, into which nothing could come back."""
+    with pytest.raises(LaunchError, match="argument 0 of set"):
+        program["set"](1, 4, wrong, 5)
+
+
 def test_a_write_to_a_read_only_array_is_not_lost_in_silence(program):
     x = np.zeros(4, np.int32)
     x.flags.writeable = False
@@ -135,6 +155,16 @@ def test_wrong_counts_and_names(dev, program):
         dev.compile("kernel.cu")
     with pytest.raises(UsageError, match="mode"):
         warpsmith.device("emulator", mode="quick")
+    for wrong in (None, b"x", 3):
+        with pytest.raises(UsageError, match="text of a source"):
+            dev.compile(wrong)
+    with pytest.raises(UsageError, match="list"):
+        dev.compile("int x;", options="-DX")
+    with pytest.raises(UsageError, match="by its name"):
+        program[3]
+    assert "set" in list(program)
+    with pytest.raises(UsageError, match="chip is a name"):
+        warpsmith.device("emulator", None)
     with pytest.raises(UsageError, match="no device"):
         warpsmith.device("tpu")
 

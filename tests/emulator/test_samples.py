@@ -154,7 +154,7 @@ def test_debug_functions(dev, capfd):
     assert "y0=0.000000 n=64" in capfd.readouterr().out
     with pytest.raises(KernelError, match="n > 0"):
         k(1, 32, y, 0, shared=256)
-    with pytest.raises(KernelError, match="(?i)trap"):
+    with pytest.raises(KernelError, match=r"(?i)trap"):
         k(1, 32, y, 3, shared=256)
 
 

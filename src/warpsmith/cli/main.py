@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -29,8 +30,14 @@ INTERRUPTED = 130
 INTERNAL = 70
 
 
+def _stop(number: int, frame: object) -> None:
+    raise SystemExit(128 + number)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)  # an exception, so that compilers are ended and folders removed on the way out
     try:
         code = _command(arguments)
         sys.stdout.flush()

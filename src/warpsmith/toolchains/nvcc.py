@@ -6,9 +6,11 @@ one would call NVIDIA's.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -64,7 +66,12 @@ def build(
     kit = toolkit()
     host_compiler()
     with ThreadPoolExecutor(jobs) as pool:
-        units = list(pool.map(lambda source: _compile(source, options, chip, kit, progress), options.sources))
+        try:
+            units = list(pool.map(lambda source: _compile(source, options, chip, kit, progress), options.sources))
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            end_compilers()
+            raise
     path, linked = _link([unit.path for unit in units], [unit.key for unit in units], options, progress)
     log = "\n".join(unit.log for unit in units if unit.log)
     cached = all(unit.cached for unit in units) and not linked
@@ -165,13 +172,46 @@ def _flags(source: str, options: Options, arch: str, kind: str) -> list[str]:
     return ["-c", "-cudart", "none", "-gencode", f"arch={arch},code={arch}", "--no-compress", *flags]
 
 
+#: Process groups of the compilers that run now.
+_running: set[int] = set()
+
+
+def run_group(command: Sequence[str]) -> tuple[int, str]:
+    """Exit code and output of a compiler; if we are stopped meanwhile, so are all the processes that it started."""
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        process_group=0,
+    )
+    _running.add(process.pid)
+    try:
+        log, _ = process.communicate()
+    except BaseException:
+        end_compilers()
+        process.wait()
+        raise
+    finally:
+        _running.discard(process.pid)
+    return process.returncode, log.strip("\n")
+
+
+def end_compilers() -> None:
+    """Ends every compiler that is running for us, with what it started."""
+    for pid in list(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)
+
+
 def _run(command: Sequence[str], what: str) -> str:
     """Run a compiler; its text, whether it was content or not, is for the user and stays as it is."""
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL)
-    log = (done.stdout + done.stderr).strip("\n")
-    if done.returncode == 0:
+    code, log = run_group(command)
+    if code == 0:
         return log
-    if done.returncode < 0 or "Killed" in log or "out of memory" in log:
+    if code < 0 or "Killed" in log or "out of memory" in log:
         raise OutOfMemoryError(f"the compiler was killed while compiling {what}: most likely it ran out of memory")
     if found := re.search(r"^nvcc fatal +: (.*)$", log, re.MULTILINE):
         raise UsageError(f"nvcc: {found[1]}")

@@ -156,6 +156,8 @@ def check_sources(sources: Iterable[str], suffixes: Sequence[str] = SOURCES) -> 
             if not near and not name.endswith(SOURCES):
                 hint = "; a program's own arguments stand after --"
             raise InputError(f"there is no file {name}{hint}")
+        if not path.is_file():
+            raise InputError(f"{name} is a pipe or a device, not a source file")
         if not name.endswith(tuple(suffixes)):
             raise NotCudaError(f"{name} is not CUDA: {_instead(path)}")
         try:

@@ -147,7 +147,11 @@ def emit_object(ir: str, options: CompileOptions) -> bytes:
     triple, cpu, features = _target()
     target = llvm.Target.from_triple(triple)
     machine = target.create_target_machine(cpu=cpu, features=features, opt=options.level, reloc="pic")
-    module = llvm.parse_assembly(ir)
+    try:
+        module = llvm.parse_assembly(ir)
+    except RuntimeError as e:
+        what = str(e).strip().splitlines()[-1 if "error:" not in str(e) else 1].partition("error: ")[2]
+        raise CompileError(f"the operands of an instruction have the wrong types for it ({what or e})") from e
     module.triple = triple
     module.data_layout = str(machine.target_data)
     if os.environ.get("WARPSMITH_VERIFY_IR"):

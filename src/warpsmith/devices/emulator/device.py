@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,8 @@ class Emulator(Device):
             raise UsageError(f"mode must be 'check' or 'fast', not {mode!r}")
         if order not in ORDERS:
             raise UsageError(f"order must be one of {', '.join(ORDERS)}, not {order!r}")
+        if not isinstance(chip, str | Chip):
+            raise UsageError(f"chip is a name or a Chip, not {chip!r}")
         self.chip = load(chip) if isinstance(chip, str) else chip
         self.mode = mode
         self.runtime = native.load()
@@ -55,6 +57,10 @@ class Emulator(Device):
     def compile(
         self, source: str, *, language: str | None = None, options: Sequence[str] = (), name: str = ""
     ) -> EmulatedProgram:
+        if not isinstance(source, str):
+            raise UsageError(f"compile() takes the text of a source, not a {type(source).__name__}")
+        if isinstance(options, str):
+            raise UsageError(f"options is a list: [{options!r}]")
         if "\n" not in source and source.endswith((".cu", ".ptx", ".cpp")):
             raise UsageError(f"compile() takes the text of a source, not its name: open({source!r}).read()")
         if language is None:
@@ -184,7 +190,12 @@ class EmulatedProgram(Program):
         """The device address of a __device__ or __constant__ variable."""
         return self.variables[name]
 
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kernels)
+
     def __getitem__(self, kernel: str) -> EmulatedKernel:
+        if not isinstance(kernel, str):
+            raise UsageError(f"a kernel is asked for by its name, not by {kernel!r}")
         if kernel not in self._kernels:
             name = kernel
             if name not in self.module.kernels:
@@ -231,9 +242,11 @@ class EmulatedKernel(Kernel):
         buffer = bytearray(max(self.param_bytes, 1))
         arrays: list[tuple[NDArray[Any], EmulatedArray, int]] = []
         try:
-            for k, (p, a) in enumerate(zip(params, args, strict=True)):
-                at = self.offsets[p.name]
-                buffer[at : at + p.size] = self._argument(k, p, a, arrays)
+            # Bigger arrays first: others may be parts of them.
+            order = sorted(range(len(args)), key=lambda k: -getattr(args[k], "nbytes", 0))
+            for k in order:
+                p, at = params[k], self.offsets[params[k].name]
+                buffer[at : at + p.size] = self._argument(k, p, args[k], arrays)
             report = runtime.launch(
                 self.info, self._vars, three(grid), three(block), shared, cooperative, bytes(buffer)
             )
@@ -242,7 +255,9 @@ class EmulatedKernel(Kernel):
                 if host.flags.writeable:
                     host[...] = dev.numpy()
                 elif dev.numpy().tobytes() != np.ascontiguousarray(host).tobytes():
-                    raise LaunchError(f"{self.name} wrote to argument {k}, a read-only array: the result is lost")
+                    raise LaunchError(
+                        f"argument {k} of {self.name} was written to, but it is a list or a read-only array: the result is lost"
+                    )
         finally:
             for _, dev, _ in arrays:
                 dev.free()
@@ -264,7 +279,7 @@ class EmulatedKernel(Kernel):
             return self._sized(k, p, value.live_address().to_bytes(8, "little"))
         if isinstance(value, DeviceArray):
             return self._sized(k, p, value.address.to_bytes(8, "little"))
-        if isinstance(value, bytes | bytearray | np.void | ctypes.Structure):
+        if isinstance(value, bytes | np.void | ctypes.Structure):
             return self._sized(k, p, value.tobytes() if isinstance(value, np.void) else bytes(value))
         if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.names:
             return self._sized(k, p, value.tobytes())
@@ -279,11 +294,27 @@ class EmulatedKernel(Kernel):
             host = host_array(value)
         except (TypeError, ValueError) as e:
             raise LaunchError(f"argument {k} of {self.name}: cannot pass a {type(value).__name__} ({e})") from None
-        if host.dtype.hasobject:
-            raise LaunchError(f"argument {k} of {self.name}: cannot pass a {type(value).__name__}")
+        if host.dtype.hasobject or host.dtype.kind not in "biufcV" or not host.dtype.isnative:
+            raise LaunchError(f"argument {k} of {self.name}: cannot pass a {type(value).__name__} of {host.dtype}")
+        for other, dev, j in arrays:
+            if np.may_share_memory(host, other):
+                return self._sized(k, p, self._within(host, k, other, dev, j).to_bytes(8, "little"))
+        if isinstance(value, list | tuple):  # nothing could come back into it
+            host.flags.writeable = False
         dev = self.device.array(np.ascontiguousarray(host))
         arrays.append((host, dev, k))
         return self._sized(k, p, dev.address.to_bytes(8, "little"))
+
+    def _within(self, host: NDArray[Any], k: int, other: NDArray[Any], dev: EmulatedArray, j: int) -> int:
+        """The address of an array that lies in the memory of one that was copied to the device already."""
+        start = host.ctypes.data - other.ctypes.data
+        inside = start >= 0 and start + host.nbytes <= other.nbytes
+        if not (inside and host.flags.c_contiguous and other.flags.c_contiguous):
+            raise LaunchError(
+                f"arguments {j} and {k} of {self.name} share memory, and {k} is no contiguous part of {j}: copy them to the "
+                "device first (dev.array)"
+            )
+        return dev.address + start
 
     def _scalar(self, k: int, p: ast.Param, value: bool | int | float | np.generic) -> bytes:
         """A number as the parameter's type has it; the type is not known for ``.b32`` and the like: the number's decides."""

@@ -131,7 +131,12 @@ class Builder:
     def op(self, name: str, a: Val, b: Val) -> Val:
         """A binary instruction (``add``, ``shl``, ``fmul``...)."""
         a, b = self.same(a, b)
-        return self.raw(a.ty, a.uniform, f"{name} {a.typed}, {b.name}")
+        v = self.raw(a.ty, a.uniform, f"{name} {a.typed}, {b.name}")
+        if name == "mul" and a.ty == "i64":
+            # LLVM 22's x86 back end turns a shifted and truncated 64-bit product of extended 16-bit values into
+            # pmulhw with a wrong shift; it does not look through a freeze (which means nothing else here).
+            v = self.unary("freeze", v)
+        return v
 
     def unary(self, name: str, a: Val) -> Val:
         return self.raw(a.ty, a.uniform, f"{name} {a.typed}")

@@ -13,6 +13,7 @@ from .. import abi
 from ..ir import Val, const
 from . import Unsupported, lowers
 from .access import load, store
+from .control import fail
 from .library import LIBRARY
 
 if TYPE_CHECKING:
@@ -75,6 +76,10 @@ def lower_indirect(
         return [p.size for p in fn.returns], [p.size for p in fn.params]
 
     candidates = [c for c in candidates if sizes(c) == sizes(shape)]
+    no_function = "call through a pointer that is not a function of this module with these parameters"
+    if not candidates:
+        fail(f, i, abi.ERRORS["call"], no_function)
+        return
     base = pass_arguments(f, i, shape, ins)
     target = f.src(callee, "u64")
     vector = b.vec(target)
@@ -102,7 +107,7 @@ def lower_indirect(
         b.line(f"call void {f.kernel.need(c.name)}(ptr %w, i32 {same.name}, i32 {base.name})")
         b.line(f"br label %{step}")
     b.label(bad)
-    text = f.kernel_string("call through a pointer that is not a function of this module with these parameters")
+    text = f.kernel_string(no_function)
     f.runtime(
         "ws_fail", "void", "ptr %w", f"i32 {f.site(i)}", f"i32 {same.name}", f"i32 {abi.ERRORS['call']}", f"ptr {text}"
     )

@@ -20,7 +20,7 @@ from .. import abi
 from ..ir import BITS, LANES, Builder, Val, const, fconst
 from . import Handler, Unsupported, handlers
 from .inline import expand_calls
-from .kernel import KernelLowering, Site, align, param_layout
+from .kernel import MOST_BYTES, KernelLowering, Site, align, param_layout
 from .plan import Unit, asks_the_world, branch_around, plan
 from .special import special_register
 
@@ -86,6 +86,8 @@ class FunctionLowering:
             self.local_size = align(self.local_size, max(v.align, 8))
             self.locals[v.name] = self.local_size
             self.local_size += v.size
+            if self.local_size > MOST_BYTES:
+                raise Unsupported(f"{self.local_size} bytes of local memory a thread, with variable {v.name}")
         room = -self.local_size % 16
         if arrays := [v for v in own if v.space == "local"]:
             self.locals[arrays[-1].name] += room - room % max(arrays[-1].align, 8)
@@ -109,6 +111,8 @@ class FunctionLowering:
         if isinstance(op, Special):
             return self.fit(special_register(self, op.name), ty)
         if isinstance(op, Not):
+            if op.reg.type != "pred" or ty != "i1":
+                raise Unsupported(f"!{op.reg.name}, which is no predicate, in {self.where()}", self.instruction)
             v = self.read(op.reg)
             return self.b.op("xor", v, const(1, "i1"))
         if isinstance(op, Sym):
@@ -554,7 +558,11 @@ class FunctionLowering:
         if i.guard is not None and i.opcode not in ("bra", "ret", "exit", "brx"):
             p = self.read(i.guard.reg)
             self.guard = self.b.op("xor", p, const(1, "i1")) if i.guard.negated else p
-        handler(self, i)
+        try:
+            handler(self, i)
+        except (IndexError, ValueError, KeyError, TypeError, AttributeError) as e:
+            # Handlers count on the operands that the PTX ISA gives an instruction.
+            raise Unsupported(f"{i.text} with these operands or modifiers", i) from e
         self.guard = None
 
 

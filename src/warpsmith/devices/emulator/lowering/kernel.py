@@ -6,6 +6,10 @@ from dataclasses import dataclass
 
 from ....ptx import ast
 from ....ptx.ast import Function, Instruction, Module, Sym
+from . import Unsupported
+
+#: More shared or local memory than any GPU has: sizes stay far from what 32 bits can hold.
+MOST_BYTES = 1 << 26
 
 
 @dataclass
@@ -44,6 +48,8 @@ class KernelLowering:
             self.shared_size = align(self.shared_size, max(v.align, 1))
             self.shared[v.name] = self.shared_size
             self.shared_size += v.size
+            if self.shared_size > MOST_BYTES:
+                raise Unsupported(f"{self.shared_size} bytes of shared memory, with variable {v.name}")
         return self.shared[v.name]
 
     def string(self, text: str) -> str:

@@ -53,7 +53,9 @@ class Plan:
 def results_of_the_world(i: Instruction) -> tuple[str, ...]:
     """Registers that an instruction sets to something that is not a function of other registers."""
     from_memory = i.opcode in ("ld", "ldu", "atom", "mbarrier", "call") and not i.has("param", "const", "param::entry")
-    clock = i.opcode == "mov" and any(isinstance(o, Special) and ("clock" in o.name or "timer" in o.name) for o in i.operands)
+    clock = i.opcode == "mov" and any(
+        isinstance(o, Special) and ("clock" in o.name or "timer" in o.name) for o in i.operands
+    )
     return dataflow.writes(i) if from_memory or clock else ()
 
 

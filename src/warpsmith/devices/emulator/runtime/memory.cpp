@@ -311,8 +311,10 @@ uint64_t allocate(uint64_t bytes, const char* label, uint32_t flags, std::string
     *problem = "out of memory: the system does not give " + gib(bytes) + " more";
     return 0;
   }
-  // Fresh pages are zero already.
-  if (options().poison || small) std::memset(a.host + at, int(options().poison), bytes);
+  // Fresh pages are zero already.  Poison makes pages resident, so of a big allocation only the start gets it:
+  // programs written for a GPU with 140 GB ask for more than they use.
+  constexpr uint64_t kPoisoned = uint64_t(256) << 20;
+  if (options().poison || small) std::memset(a.host + at, int(options().poison), std::min(bytes, kPoisoned));
   Allocation out;
   out.base = a.device + at;
   out.size = bytes;

@@ -166,7 +166,7 @@ std::string describe_address(uint64_t address, uint64_t* near_base, uint64_t* ne
       return plural(distance, "byte") + (after ? " past the end of the " : " before the start of the ") + words;
     }
   }
-  if (host_has(address)) return "it is memory of the host program: pass a pointer to device memory (cudaMalloc)";
+  if (!memory::in_device_range(address) && host_has(address)) return "it is memory of the host program: pass a pointer to device memory (cudaMalloc)";
   return "no allocation is near it";
 }
 
