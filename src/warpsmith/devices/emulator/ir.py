@@ -132,10 +132,11 @@ class Builder:
         """A binary instruction (``add``, ``shl``, ``fmul``...)."""
         a, b = self.same(a, b)
         v = self.raw(a.ty, a.uniform, f"{name} {a.typed}, {b.name}")
-        if name == "mul" and a.ty == "i64":
-            # LLVM 22's x86 back end turns a shifted and truncated 64-bit product of extended 16-bit values into
-            # pmulhw with a wrong shift; it does not look through a freeze (which means nothing else here).
-            v = self.unary("freeze", v)
+        if name == "mul" and not v.uniform and v.ty in ("i32", "i64"):
+            # LLVM 22's x86 back end turns shifted and truncated products of extended 16-bit values into pmulhw with
+            # a wrong shift.  It does not look through this fence, which costs no instruction.
+            float_type = {"i32": "float", "i64": "double"}[v.ty]
+            v = self.bitcast(self.call("llvm.arithmetic.fence", self.bitcast(v, float_type)), v.ty)
         return v
 
     def unary(self, name: str, a: Val) -> Val:
