@@ -178,4 +178,7 @@ def default_root() -> Path:
 
 @cache
 def default_cache() -> Cache:
-    return Cache(default_root(), int(os.environ.get("WARPSMITH_CACHE_LIMIT", LIMIT)))
+    given = os.environ.get("WARPSMITH_CACHE_LIMIT", str(LIMIT))
+    if not given.isdecimal():
+        raise CacheError(f"WARPSMITH_CACHE_LIMIT is a number of bytes, not {given!r}")
+    return Cache(default_root(), int(given))

@@ -6,6 +6,7 @@ accepted and have no effect: a command line that was made for nvcc should work a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -148,6 +149,10 @@ def check_sources(sources: Iterable[str], suffixes: Sequence[str] = SOURCES) -> 
     """Every file is there, can be read and is a kind of source that we compile."""
     for name in sources:
         path = Path(name)
+        if odd := re.search(r'[\x00-\x1f"$,\udc80-\udcff]', name):
+            raise InputError(
+                f"{name.encode(errors='replace').decode()!r}: the compilers cannot take {odd[0]!a} in a file name"
+            )
         if path.is_dir():
             raise InputError(f"{name} is a folder, not a source file")
         if not path.exists():
