@@ -162,3 +162,13 @@ ERRORS: Final = {
         )
     )
 }
+
+MATRIX_TYPES: Final = {
+    name: i
+    for i, name in enumerate(
+        ("f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "s32")
+    )
+}
+#: WS_LEFT_BYTES, WS_RIGHT_BYTES
+LEFT_BYTES, RIGHT_BYTES = 2176, 1152
+MMA_SATURATE, MMA_AND, MMA_SPARSE, MMA_QUADS, MMA_A_COLUMNS, MMA_B_ROWS, MMA_EXACT = (1 << n for n in range(7))

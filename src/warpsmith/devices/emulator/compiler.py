@@ -38,9 +38,11 @@ class CompileError(UnsupportedInstructionError):
 
 @dataclass(frozen=True)
 class CompileOptions:
-    """``check``: verify every global access against its allocation (else rely on page protection)."""
+    """``check``: verify every global access against its allocation (else rely on page protection).
+    ``numerics``: sums of tensor cores as the "hardware" forms them, or "fast"."""
 
     check: bool = True
+    numerics: str = "hardware"
     level: int = 1
 
 
@@ -161,7 +163,7 @@ def emit_object(ir: str, options: CompileOptions) -> bytes:
 
 def lower_kernel(module: Module, name: str, options: CompileOptions, symbol: str = "ws_info") -> str:
     """The LLVM IR of a kernel and of the device functions that it calls."""
-    kernel = KernelLowering(module, check=options.check)
+    kernel = KernelLowering(module, check=options.check, numerics=options.numerics)
     function = module.functions[name]
     try:
         bodies = [FunctionLowering(kernel, function).lower()]

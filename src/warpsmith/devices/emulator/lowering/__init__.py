@@ -42,6 +42,8 @@ FAMILIES = (
     "atomics",
     "texture",
     "warp",
+    "matrix",
+    "wmma",
     "control",
     "calls",
 )

@@ -61,6 +61,8 @@ class FunctionLowering:
         self._buffers: dict[str, list[str]] = {}
         self._used_buffers: dict[str, int] = {}
         self.labels = 0
+        self.memo: dict[str, object] = {}  # what instruction families remember
+        self.stack_room = 0  # bytes of areas of theirs in the stack frame
         self.may_dispatch = False
         self.locals: dict[str, int] = {}  # local variables, call parameters -> offset in the frame
         self.local_size = 0
@@ -460,7 +462,7 @@ class FunctionLowering:
         tail += ["finish:", "  store ptr %outer, ptr %top.p, align 8", "  ret void"]
         self.kernel.frame[self.function.name] = self.local_size
         biggest = max((len(u.instructions) for u in units), default=0)
-        self.kernel.stack[self.function.name] = self.file_size + min(256 * biggest, 1 << 20) + 8192
+        self.kernel.stack[self.function.name] = self.file_size + self.stack_room + min(256 * biggest, 1 << 20) + 8192
         return "\n".join([*head, *lines, *tail, "}"])
 
     def prologue(self, ranks: int) -> list[str]:

@@ -21,8 +21,8 @@ class Site:
 class KernelLowering:
     """What the functions of one compiled object share."""
 
-    def __init__(self, module: Module, check: bool = True) -> None:
-        self.module, self.check = module, check
+    def __init__(self, module: Module, check: bool = True, numerics: str = "hardware") -> None:
+        self.module, self.check, self.numerics = module, check, numerics
         self.declared: dict[str, str] = {}
         self.helpers: dict[str, str] = {}
         self.sites: list[Site] = []

@@ -180,3 +180,43 @@ WS_API uint64_t ws_clock(ws_warp*);          // %clock64: monotonic, a lower bou
 WS_API uint64_t ws_globaltimer(ws_warp*);    // ns
 // cooperative_groups grid sync reads %envreg1/2 as the address of a barrier word pair in global memory
 WS_API uint64_t ws_envreg(ws_warp*, uint32_t index);
+
+// ---- what compiled code calls: matrices of a warp (PTX ISA 9.7.14) --------------------------------------
+// A fragment is an array [register][32 lanes] of 32-bit words (f64: of 64-bit ones), 64-byte aligned.
+enum { WS_M_F16, WS_M_BF16, WS_M_TF32, WS_M_F32, WS_M_F64, WS_M_E4M3, WS_M_E5M2, WS_M_S8, WS_M_U8, WS_M_S4, WS_M_U4, WS_M_B1, WS_M_S32 };
+enum { WS_MMA_SATURATE = 1, WS_MMA_AND = 2, WS_MMA_SPARSE = 4, WS_MMA_QUADS = 8, WS_MMA_A_COLUMNS = 16, WS_MMA_B_ROWS = 32,
+       WS_MMA_EXACT = 64 };    // sums as the hardware forms them
+struct ws_mma_form {
+  uint8_t a, b, c, d;       // element types
+  uint8_t m, flags;         // rows: 8 or 16; columns are 8
+  uint16_t k;
+  uint8_t selector;         // of a sparse A
+  uint8_t pad[7];
+};
+// d may be c.  metadata: [32], of a sparse A.
+WS_API void ws_mma(const ws_mma_form*, const void* a, const void* b, const void* c, void* d, const uint32_t* metadata);
+// The same in three steps, for operands of f16, bf16 or tf32 that take part in several products: left and right are areas
+// of WS_LEFT_BYTES and WS_RIGHT_BYTES that start with the registers of A and B.
+#define WS_LEFT_BYTES 2176
+#define WS_RIGHT_BYTES 1152
+WS_API void ws_mma_left(const ws_mma_form*, void* left);
+WS_API void ws_mma_right(const ws_mma_form*, void* right);
+WS_API void ws_mma_prepared(const ws_mma_form*, const void* left, const void* right, const void* c, void* d);
+// These instructions need all lanes of the warp: the launch ends with a report unless mask is empty.
+WS_API void ws_whole_warp(ws_warp*, uint32_t site, uint32_t mask);
+// Generic addresses that must lie in shared memory -> offsets in it.
+WS_API void ws_shared_offsets(ws_warp*, uint32_t site, const uint64_t* addr, uint32_t* offset, uint32_t mask);
+// ldmatrix, stmatrix: `count` 8x8 matrices of 16-bit elements; addr: offsets in shared memory of 8 * count rows.
+WS_API void ws_ldmatrix(ws_warp*, uint32_t site, uint32_t count, uint32_t transposed, const uint32_t* addr, uint32_t* out);
+WS_API void ws_stmatrix(ws_warp*, uint32_t site, uint32_t count, uint32_t transposed, const uint32_t* addr, const uint32_t* in);
+WS_API void ws_movmatrix(const uint32_t* in, uint32_t* out);
+// wmma.load and wmma.store.  Register r of a lane holds `per` elements of `bits` bits; the first one is in this row and
+// column of the matrix, the next ones in the next columns (along = 1) or rows.
+struct ws_place { uint16_t row, column; };
+struct ws_tile {
+  uint32_t registers, bits, per, along;
+  const ws_place* place;    // [registers][32]
+};
+// stride: elements from a row (of a matrix stored by rows; else from a column) to the next.
+WS_API void ws_tile_load(ws_warp*, uint32_t site, uint32_t space, const ws_tile*, uint64_t addr, uint32_t stride, uint32_t by_rows, void* out);
+WS_API void ws_tile_store(ws_warp*, uint32_t site, uint32_t space, const ws_tile*, uint64_t addr, uint32_t stride, uint32_t by_rows, const void* in);
