@@ -65,7 +65,8 @@ __global__ void integers(uint64_t *out)
     uint64_t *o = out + 16 * threadIdx.x, l = (uint64_t)t << 17 ^ t;
     o[0] = __popc(t); o[1] = __popcll(l); o[2] = __clz(t); o[3] = __clzll(l); o[4] = __ffs(t); o[5] = __brev(t); o[6] = __brevll(l);
     o[7] = __umulhi(t, 0x87654321u); o[8] = __umul64hi(l, l); o[9] = (unsigned)__mulhi((int)t, -77777); o[10] = __usad(t, 99u, 5u);
-    o[11] = __byte_perm(t, ~t, 0x6250); o[12] = __funnelshift_l(t, ~t, 13); o[13] = __uhadd(t, 0xffffffffu); o[14] = (unsigned)__vadd4(t, 0x01ff80ffu); o[15] = __dp4a((int)t, 0x01020304, 7);
+    o[11] = __byte_perm(t, ~t, 0x6250); o[12] = __funnelshift_l(t, ~t, 13); o[13] = __uhadd(t, 0xffffffffu);
+    o[14] = (unsigned)__vadd4(t, 0x01ff80ffu); o[15] = __dp4a((int)t, 0x01020304, 7);
 }
 
 static double random_in(double low, double high)

@@ -36,6 +36,15 @@ void count_threads(const Block& b, uint32_t barrier, DeadlockReport::Place& p) {
   p.count = all ? live : uint32_t(r.count);
 }
 
+// The lanes that those of a parked group wait for.
+uint32_t missing_lanes(const Warp& w, const ws_groups& g, uint32_t parked) {
+  const auto& mine = g.park[parked];
+  uint32_t here = mine.mask;
+  for (uint32_t i = 0; mine.kind == kParkSyncwarp && i < g.parked; ++i)
+    if (g.park[i].kind == kParkSyncwarp && g.park[i].id == mine.id) here |= g.park[i].mask;
+  return mine.id & w.live & ~here;
+}
+
 }  // namespace
 
 void stuck(Block& b) {
@@ -58,38 +67,49 @@ void DeadlockReport::collect(const Worker& k) {
     for (uint32_t i = 0; i < b.warp_count; ++i) {
       const Warp& w = b.warps[i];
       if (w.state == State::done || w.state == State::fresh) continue;
-      Place& p = place_of(b, w);
-      p.threads += uint64_t(__builtin_popcount(w.mask));
-      if (p.last_block != &b) ++p.blocks;
-      p.last_block = &b;
+      const bool spins = w.state != State::waiting;
+      add(b, w, Wait{w.site, spins ? kNone : w.barrier, w.mask, spins}, "");
+      // Other lanes of the warp: parked at instructions that wait for lanes or, while some spin, at barriers.
+      for (uint32_t j = 0; w.groups && j < w.groups->parked; ++j) {
+        const auto& park = w.groups->park[j];
+        if (park.kind != kParkBarrier) add(b, w, Wait{park.site, kNone, park.mask, false}, lane_list(missing_lanes(w, *w.groups, j)));
+        else if (spins) add(b, w, Wait{park.site, park.id, park.mask, false}, "");
+      }
     }
   }
 }
 
-// The entry for what this warp waits for; it describes the block of the smallest number.
-DeadlockReport::Place& DeadlockReport::place_of(const Block& b, const Warp& w) {
-  const bool spins = w.state != State::waiting;
-  const uint32_t barrier = spins ? kNone : w.barrier;
+// Lanes of the warp that wait; missing: for which other lanes, if for those.
+void DeadlockReport::add(const Block& b, const Warp& w, const Wait& wait, const std::string& missing) {
+  Place& p = place_of(b, w, wait);
+  p.threads += threads_in(wait.lanes);
+  if (p.last_block != &b) ++p.blocks;
+  p.last_block = &b;
+  if (p.missing.empty()) p.missing = missing;
+}
+
+// The entry for what these lanes wait for; it describes the block of the smallest number.
+DeadlockReport::Place& DeadlockReport::place_of(const Block& b, const Warp& w, const Wait& wait) {
   const uint64_t number = b.index[0] + b.launch->config->grid[0] * (b.index[1] + uint64_t(b.launch->config->grid[1]) * b.index[2]);
   auto p = std::find_if(places.begin(), places.end(), [&](const Place& x) {
-    return x.site == w.site && x.barrier == barrier && x.spins == spins;
+    return x.site == wait.site && x.barrier == wait.barrier && x.spins == wait.spins;
   });
   if (p != places.end() && p->number <= number) return *p;
   if (p == places.end()) p = places.insert(p, Place{});
   Place& n = *p;
   n.number = number;
-  n.site = w.site;
-  n.barrier = barrier;
-  n.spins = spins;
-  n.lanes = w.mask;
+  n.site = wait.site;
+  n.barrier = wait.barrier;
+  n.spins = wait.spins;
+  n.lanes = wait.lanes;
   n.arrived = 0;
   n.missing.clear();
-  const int lane = w.mask ? __builtin_ctz(w.mask) : 0;
+  const int lane = wait.lanes ? __builtin_ctz(wait.lanes) : 0;
   for (int d = 0; d < 3; ++d) {
     n.block[d] = b.index[d];
     n.thread[d] = w.tid[d][lane];
   }
-  if (!spins) count_threads(b, barrier, n);
+  if (wait.barrier != kNone) count_threads(b, wait.barrier, n);
   return n;
 }
 
@@ -107,6 +127,11 @@ std::string DeadlockReport::text(const Launch& l) const {
     if (p.spins) {
       out += (p.threads == 1 ? " spins at " : " spin at ") + describe_site(l.info, p.site) + ": what it reads never changes";
       if (p.blocks > 1) out += "; the first is thread " + position(p.thread) + " of block " + position(p.block);
+      continue;
+    }
+    if (p.barrier == kNone) {
+      out += (p.threads == 1 ? " waits at " : " wait at ") + describe_site(l.info, p.site) + " for lanes " + p.missing +
+             " of the same warp, which never come";
       continue;
     }
     out += format(" wait%s at barrier %u, ", p.threads == 1 ? "s" : "", p.barrier) + describe_site(l.info, p.site);

@@ -11,7 +11,7 @@ struct DeadlockReport {
   // All warps that wait for the same thing at the same instruction.
   struct Place {
     uint32_t site = kNone, barrier = kNone;
-    bool spins = false;         // polls memory; else it waits for the barrier
+    bool spins = false;         // polls memory; else it waits for the barrier, or for other lanes if there is none
     uint64_t threads = 0, blocks = 0;
     // Of the first block that waits there:
     uint64_t number = ~0ull;
@@ -30,7 +30,9 @@ struct DeadlockReport {
   std::string text(const Launch& l) const;
 
  private:
-  Place& place_of(const Block& b, const Warp& w);
+  struct Wait { uint32_t site, barrier, lanes; bool spins; };
+  void add(const Block& b, const Warp& w, const Wait& wait, const std::string& missing);
+  Place& place_of(const Block& b, const Warp& w, const Wait& wait);
 };
 
 }  // namespace ws
