@@ -55,7 +55,7 @@ _warp, WARP_SIZE = _layout(
     ("warp_id", "i32", 1),
     ("local", "ptr", 1),
     ("local_size", "i32", 1),
-    ("pad0", "i32", 1),
+    ("in_flight", "i32", 1),
     ("vars", "ptr", 1),
     ("delta", "i64", 1),
     ("instructions", "i64", 1),
@@ -159,15 +159,14 @@ ERRORS: Final = {
             "segv",
             "readonly",
             "sync",
+            "async",
         )
     )
 }
 
 MATRIX_TYPES: Final = {
     name: i
-    for i, name in enumerate(
-        ("f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "s32")
-    )
+    for i, name in enumerate(("f16", "bf16", "tf32", "f32", "f64", "e4m3", "e5m2", "s8", "u8", "s4", "u4", "b1", "s32"))
 }
 #: WS_LEFT_BYTES, WS_RIGHT_BYTES
 LEFT_BYTES, RIGHT_BYTES = 2176, 1152

@@ -44,6 +44,7 @@ FAMILIES = (
     "warp",
     "matrix",
     "wmma",
+    "asynchronous",
     "control",
     "calls",
 )

@@ -71,6 +71,23 @@ slow:
   %ok2 = and <32 x i1> %ok, %alok
 """ if size > 1 else "  %ok2 = or <32 x i1> %ok, zeroinitializer\n"  # fmt: skip
     f.b.declare("llvm.usub.sat.i32", "declare i32 @llvm.usub.sat.i32(i32, i32)")
+    inside, flights = "checked", ""
+    if space == "shared" and f.kernel.copies:
+        f.b.declare("ws_in_flight", "declare void @ws_in_flight(ptr, i32, i32, i32, ptr, i32)")
+        inside, flights = (
+            "inside",
+            f"""inside:
+  %flights.p = getelementptr i8, ptr %w, i64 {abi.WARP_FIELDS["in_flight"][0]}
+  %flights = load i32, ptr %flights.p, align 4
+  %calm = icmp eq i32 %flights, 0
+  br i1 %calm, label %checked, label %busy
+busy:
+  %offsets = alloca [32 x i32], align 64
+  store <32 x i32> %a, ptr %offsets, align 64
+  call void @ws_in_flight(ptr %w, i32 %site, i32 {kind}, i32 {size}, ptr %offsets, i32 %mask)
+  br label %checked
+""",
+        )
     return f"""  %size.p = getelementptr i8, ptr %w, i64 {size_field}
   %size = load i32, ptr %size.p, align 4
   %limit = call i32 @llvm.usub.sat.i32(i32 %size, i32 {size - 1})
@@ -81,14 +98,14 @@ slow:
   %nok = xor i32 %okm, -1
   %bad = and i32 %nok, %mask
   %good = icmp eq i32 %bad, 0
-  br i1 %good, label %checked, label %slow, !prof !2
+  br i1 %good, label %{inside}, label %slow, !prof !2
 slow:
   %spill = alloca [32 x i64], align 64
   %a64 = zext <32 x i32> %a to <32 x i64>
   store <32 x i64> %a64, ptr %spill, align 64
   call void @ws_check(ptr %w, i32 %site, i32 {SPACES[space]}, i32 {kind}, i32 {size}, ptr %spill, i32 %mask)
   unreachable
-"""
+{flights}"""
 
 
 def _pointers(f: FunctionLowering, space: str) -> str:
@@ -601,6 +618,23 @@ def check_shared(f: FunctionLowering, i: Instruction, addr: Val, size: int, kind
     )
     b.line("unreachable")
     b.label(good)
+    if not f.kernel.copies:
+        return
+    busy, calm = f.fresh("busy"), f.fresh("calm")
+    b.line(f"br i1 {b.cmp('eq', f.field('in_flight'), const(0, 'i32')).name}, label %{calm}, label %{busy}")
+    b.label(busy)
+    f.runtime(
+        "ws_in_flight",
+        "void",
+        "ptr %w",
+        f"i32 {f.site(i)}",
+        f"i32 {kind}",
+        f"i32 {size}",
+        f"ptr {f.spill(b.cast('trunc', addr, 'i32'))}",
+        f"i32 {f.active.name}",
+    )
+    b.line(f"br label %{calm}")
+    b.label(calm)
 
 
 def store(f: FunctionLowering, i: Instruction, space: str, addr: Val, values: list[Val], n: int) -> None:

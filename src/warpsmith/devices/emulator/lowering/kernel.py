@@ -34,6 +34,10 @@ class KernelLowering:
         self.shared_size = 0
         self.uses_grid_sync = False
         self.indirect = False  # calls through pointers: any function whose address is taken may be the target
+        # Copies behind the backs of threads: in check mode, accesses to shared memory are compared with them.
+        self.copies = check and any(
+            i.opcode == "cp" and i.has("async") for fn in module.functions.values() for i in fn.instructions()
+        )
         self.bodies: list[str] = []
         self.frame: dict[str, int] = {}  # local bytes a lane, by function
         self.stack: dict[str, int] = {}  # native stack bytes, by function

@@ -24,7 +24,7 @@ struct ws_warp {
   uint32_t warp_id;         // %warpid
   uint8_t* local;           // local memory of lane 0; lane i is at local + i * local_size
   uint32_t local_size;      // bytes a lane
-  uint32_t pad0;
+  uint32_t in_flight;       // check mode: asynchronous copies touch shared memory, see ws_in_flight
   const uint64_t* vars;     // device addresses of the module variables that this kernel names
   int64_t delta;            // host address = device address + delta (global, const)
   uint64_t instructions;    // warp instructions executed so far by this warp (PTX level)
@@ -146,7 +146,7 @@ WS_API void ws_check(ws_warp*, uint32_t site, uint32_t space, uint32_t kind, uin
 WS_API void ws_fail(ws_warp*, uint32_t site, uint32_t mask, uint32_t code, const char* message);
 enum { WS_E_TRAP = 1, WS_E_ASSERT, WS_E_OOB, WS_E_MISALIGNED, WS_E_NULL, WS_E_DEADLOCK, WS_E_BARRIER,
        WS_E_STACK, WS_E_CALL, WS_E_UNSUPPORTED, WS_E_INTERRUPT, WS_E_LAUNCH, WS_E_MEMORY, WS_E_SEGV,
-       WS_E_READONLY, WS_E_SYNC };
+       WS_E_READONLY, WS_E_SYNC, WS_E_ASYNC };
 
 // Atomics, one lane after the other in lane order.  addr as in ws_check.  out may be null (red).
 // b, c, out: 32 values of the type's size (2, 4, 8 or 16 bytes).  cas: b is compared, c is stored.
@@ -220,3 +220,30 @@ struct ws_tile {
 // stride: elements from a row (of a matrix stored by rows; else from a column) to the next.
 WS_API void ws_tile_load(ws_warp*, uint32_t site, uint32_t space, const ws_tile*, uint64_t addr, uint32_t stride, uint32_t by_rows, void* out);
 WS_API void ws_tile_store(ws_warp*, uint32_t site, uint32_t space, const ws_tile*, uint64_t addr, uint32_t stride, uint32_t by_rows, const void* in);
+
+// ---- what compiled code calls: asynchronous copies and mbarriers (PTX ISA 9.7.9.25, 9.7.13.15) ----------
+// Offsets in shared memory, [32] of each; `valid`: bytes of the source to read, null: all.  mask: lanes that execute it.
+WS_API void ws_cp_async(ws_warp*, uint32_t site, uint32_t bytes, const uint32_t* to, const uint64_t* from, const uint32_t* valid, uint32_t mask);
+WS_API void ws_cp_async_commit(ws_warp*, uint32_t mask);
+// allowed: groups that may still be under way, ~0: wait for all that was asked for, committed or not.
+WS_API void ws_cp_async_wait(ws_warp*, uint32_t allowed, uint32_t mask);
+// counted: the arrivals are among those that the mbarrier was initialised for (.noinc).
+WS_API void ws_cp_async_arrive(ws_warp*, uint32_t site, const uint32_t* barrier, uint32_t counted, uint32_t mask);
+WS_API void ws_bulk_load(ws_warp*, uint32_t site, const uint32_t* to, const uint64_t* from, const uint32_t* bytes, const uint32_t* barrier, uint32_t mask);
+WS_API void ws_bulk_store(ws_warp*, uint32_t site, const uint64_t* to, const uint32_t* from, const uint32_t* bytes, uint32_t mask);
+WS_API void ws_bulk_commit(ws_warp*, uint32_t mask);
+WS_API void ws_bulk_wait(ws_warp*, uint32_t allowed, uint32_t read, uint32_t mask);
+// An access to shared memory while ws_warp::in_flight is set.
+WS_API void ws_in_flight(ws_warp*, uint32_t site, uint32_t kind, uint32_t bytes, const uint32_t* offset, uint32_t mask);
+
+WS_API void ws_mbarrier_init(ws_warp*, uint32_t site, const uint32_t* at, const uint32_t* count, uint32_t mask);
+WS_API void ws_mbarrier_inval(ws_warp*, uint32_t site, const uint32_t* at, uint32_t mask);
+// count: null: 1 each; bytes: to expect, null: none; state: out, may be null.
+enum { WS_ARRIVE_DROP = 1, WS_ARRIVE_STAY = 2 };  // .arrive_drop, .noComplete
+WS_API void ws_mbarrier_arrive(ws_warp*, uint32_t site, uint32_t how, const uint32_t* at, const uint32_t* count, const uint32_t* bytes,
+                               uint64_t* state, uint32_t mask);
+WS_API void ws_mbarrier_raise(ws_warp*, uint32_t site, const uint32_t* at, uint32_t mask);
+WS_API void ws_mbarrier_bytes(ws_warp*, uint32_t site, const uint32_t* at, const uint32_t* bytes, uint32_t complete, uint32_t mask);
+// The lanes whose phase is complete (state or parity: which one).  If some are not, others get a turn first.
+WS_API uint32_t ws_mbarrier_wait(ws_warp*, ws_groups*, uint32_t site, const uint32_t* at, const uint64_t* state, const uint32_t* parity, uint32_t mask);
+WS_API void ws_mbarrier_pending(const uint64_t* state, uint32_t* count);

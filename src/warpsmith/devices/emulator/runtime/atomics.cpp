@@ -385,6 +385,7 @@ bool in_block(uint64_t address) { return address - WS_SHARED_WINDOW < 3 * WS_WIN
 // Generic addresses in several spaces, or the first time that an instruction runs.
 void run_any(Warp& w, Lanes l, uint32_t site, uint32_t space, uint32_t op, uint32_t type) {
   check_access(w, site, space, WS_ATOMIC, kSize[type], kSize[type], l.offset, l.mask);
+  if (w.in_flight) check_flights(w, site, space, WS_ATOMIC, kSize[type], l.offset, l.mask);
   uint64_t host[WS_LANES] = {};
   uint32_t block_lanes = space == WS_SHARED || space == WS_LOCAL ? l.mask : 0;
   for (uint32_t m = l.mask; m; m &= m - 1) {
@@ -412,6 +413,7 @@ void ws_atomic(ws_warp* w, uint32_t site, uint32_t space, uint32_t op, uint32_t 
   if (space == WS_SHARED && w->shared_size >= size) {
     if (outside(addr, mask, size, ws_range{0, w->shared_size - size + 1}) == 0) {
       l.base = reinterpret_cast<uint64_t>(w->shared);
+      if (w->in_flight) check_flights(warp_of(w), site, space, WS_ATOMIC, size, addr, mask);
       return run(warp_of(w), l, site, op, type, true);
     }
   } else if (space == WS_GLOBAL || space == WS_GENERIC) {

@@ -71,7 +71,8 @@ bool locate(uint64_t address, uint64_t bytes, Place* out) {
   return address - span.base + bytes <= span.size;
 }
 
-void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, uint32_t align, const uint64_t* addr, uint32_t mask) {
+void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, uint32_t align, const uint64_t* addr, uint32_t mask,
+                  bool remember) {
   if (!mask) return;
   Place first{}, place{};
   uint32_t bad = 0, code = 0, bad_lane = 0;
@@ -97,7 +98,7 @@ void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_
     place = p;
   }
   if (bad) fail_access(w, BadAccess{code, site, bad, space, kind, bytes, addr[bad_lane]});
-  if (!one || site == kNone || !w.cache) return;
+  if (!one || !remember || site == kNone || !w.cache) return;
   const ws_range good{first.base, first.size - bytes + 1};
   if (first.flags & memory::kHeap) heap::remember(first.base, &w.cache[site], good);
   else w.cache[site] = good;

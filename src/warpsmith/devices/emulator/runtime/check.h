@@ -5,8 +5,10 @@
 
 namespace ws {
 
-// Ends the launch with a report unless every lane of mask may access `bytes` bytes at its address.
-void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, uint32_t align, const uint64_t* addr, uint32_t mask);
+// Ends the launch with a report unless every lane of mask may access `bytes` bytes at its address.  remember: compiled
+// code need not ask again for what this site accesses in the same allocation; not for sites that access more or less.
+void check_access(Warp& w, uint32_t site, uint32_t space, uint32_t kind, uint32_t bytes, uint32_t align, const uint64_t* addr, uint32_t mask,
+                  bool remember = true);
 
 // Host address of a checked access.
 inline uint8_t* host_address(const ws_warp& w, uint32_t space, uint64_t address, uint32_t lane) {

@@ -68,7 +68,7 @@ void DeadlockReport::collect(const Worker& k) {
       const Warp& w = b.warps[i];
       if (w.state == State::done || w.state == State::fresh) continue;
       const bool spins = w.state != State::waiting;
-      add(b, w, Wait{w.site, spins ? kNone : w.barrier, w.mask, spins}, "");
+      add(b, w, Wait{spins && w.vain ? w.vain_site : w.site, spins ? kNone : w.barrier, w.mask, spins}, "");
       // Other lanes of the warp: parked at instructions that wait for lanes or, while some spin, at barriers.
       for (uint32_t j = 0; w.groups && j < w.groups->parked; ++j) {
         const auto& park = w.groups->park[j];
@@ -104,6 +104,7 @@ DeadlockReport::Place& DeadlockReport::place_of(const Block& b, const Warp& w, c
   n.lanes = wait.lanes;
   n.arrived = 0;
   n.missing.clear();
+  n.mbarrier = wait.spins && w.vain ? describe_mbarrier(w, w.vain_at) : "";
   const int lane = wait.lanes ? __builtin_ctz(wait.lanes) : 0;
   for (int d = 0; d < 3; ++d) {
     n.block[d] = b.index[d];
@@ -125,7 +126,8 @@ std::string DeadlockReport::text(const Launch& l) const {
     out += "\n  " + plural(p.threads, "thread");
     if (!only) out += p.blocks > 1 ? format(" of %llu blocks", ull(p.blocks)) : " of block " + position(p.block);
     if (p.spins) {
-      out += (p.threads == 1 ? " spins at " : " spin at ") + describe_site(l.info, p.site) + ": what it reads never changes";
+      out += (p.threads == 1 ? " spins at " : " spin at ") + describe_site(l.info, p.site) + ": ";
+      out += p.mbarrier.empty() ? "what it reads never changes" : p.mbarrier;
       if (p.blocks > 1) out += "; the first is thread " + position(p.thread) + " of block " + position(p.block);
       continue;
     }

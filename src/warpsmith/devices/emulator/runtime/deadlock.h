@@ -18,6 +18,7 @@ struct DeadlockReport {
     uint32_t block[3] = {}, thread[3] = {}, lanes = 0;
     uint32_t arrived = 0, count = 0;  // threads of its block that came to the barrier, and that it waits for
     std::string missing;
+    std::string mbarrier;       // the state of the one that it polls, if it does
     const Block* last_block = nullptr;
   };
 

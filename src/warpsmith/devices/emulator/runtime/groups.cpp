@@ -19,6 +19,8 @@ constexpr uint32_t kFirstBudget = 256;    // of a warp, as long as nobody was fo
 constexpr uint32_t kSpinBudget = 4;       // then, of a group for which others wait, and of a warp that is spinning
 constexpr uint32_t kDoublings = 9;        // budgets in a row, each twice the last, before other groups get a turn
 constexpr uint32_t kSlice = 4096;         // back-edges before other warps get a turn
+constexpr uint32_t kVain = 256;           // waits for an mbarrier in vain that make a warp count as spinning
+constexpr uint32_t kVainLooks = 64;       // looks at its state without another one that make it not
 
 uint32_t first_waiting(const ws_groups& g, uint32_t from, uint32_t lanes) {
   for (uint32_t r = from; r < g.ranks; ++r)
@@ -130,7 +132,10 @@ bool observe(Warp& w, ws_groups& g, uint32_t rank, uint32_t mask, uint32_t site)
   w.mask = mask;
   w.barrier = kNone;
   w.groups = &g;
-  const bool fresh = w.seen.add(hash_state(w, g, rank, mask));
+  bool fresh = w.seen.add(hash_state(w, g, rank, mask));
+  // A loop around a wait for an mbarrier may look at the clock, as cuda::barrier's does, and get nowhere all the same.
+  if (w.vain && ++w.vain_looks > kVainLooks) w.vain = 0;
+  if (w.vain > kVain) fresh = false;
   if (fresh) {
     block_of(&w).worker->advance();
     w.stale = 0;

@@ -13,7 +13,7 @@ std::string layout() {
 #define FIELD(type, field) line(#type "." #field, offsetof(type, field))
 #define SIZE(type) line(#type ".size", sizeof(type))
   FIELD(ws_warp, live); FIELD(ws_warp, budget); FIELD(ws_warp, params); FIELD(ws_warp, shared); FIELD(ws_warp, shared_size);
-  FIELD(ws_warp, warp_id); FIELD(ws_warp, local); FIELD(ws_warp, local_size); FIELD(ws_warp, pad0); FIELD(ws_warp, vars);
+  FIELD(ws_warp, warp_id); FIELD(ws_warp, local); FIELD(ws_warp, local_size); FIELD(ws_warp, in_flight); FIELD(ws_warp, vars);
   FIELD(ws_warp, delta); FIELD(ws_warp, instructions); FIELD(ws_warp, cache); FIELD(ws_warp, tid); FIELD(ws_warp, ntid);
   FIELD(ws_warp, ctaid); FIELD(ws_warp, nctaid); FIELD(ws_warp, dynamic_shared); FIELD(ws_warp, smid); FIELD(ws_warp, nsmid);
   FIELD(ws_warp, gridid); FIELD(ws_warp, top); FIELD(ws_warp, block);

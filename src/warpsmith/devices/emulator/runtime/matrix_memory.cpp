@@ -39,10 +39,12 @@ void check_rows(ws_warp* w, uint32_t site, uint32_t kind, uint32_t rows, const u
   uint32_t bad = w->shared_size < kRow;
   const uint32_t last = w->shared_size - kRow;
   for (uint32_t i = 0; i < rows; ++i) bad |= (addr[i] & (kRow - 1)) | uint32_t(addr[i] > last);
-  if (!bad) return;
+  if (!bad && !w->in_flight) return;
+  const uint32_t lanes = rows == WS_LANES ? ~0u : (1u << rows) - 1;
   uint64_t wide[WS_LANES];
   for (uint32_t i = 0; i < WS_LANES; ++i) wide[i] = addr[i];
-  check_access(warp_of(w), site, WS_SHARED, kind, kRow, kRow, wide, rows == WS_LANES ? ~0u : (1u << rows) - 1);
+  if (bad) check_access(warp_of(w), site, WS_SHARED, kind, kRow, kRow, wide, lanes);
+  if (w->in_flight) check_flights(warp_of(w), site, kind, kRow, addr, lanes);
 }
 
 // ---- wmma --------------------------------------------------------------------------------------------
@@ -77,12 +79,14 @@ uint8_t* checked(ws_warp* w, uint32_t site, uint32_t space, uint32_t kind, const
   const uint32_t align = std::max(bytes, 1u);
   const ws_range& range = w->cache[site];
   const bool inside = space == WS_SHARED ? addr + end + bytes <= w->shared_size : addr - range.base < range.limit && addr + end - range.base < range.limit;
-  if (!inside || addr % align) {
+  if (!inside || addr % align || w->in_flight) {
     uint64_t lanes[WS_LANES];
     uint32_t n = 0;
     each_run(t, stride, by_rows, &bytes, [&](uint64_t offset, uint32_t) {
       lanes[n++ % WS_LANES] = addr + offset;
-      if (n % WS_LANES == 0) check_access(warp_of(w), site, space, kind, bytes, align, lanes, ~0u);
+      if (n % WS_LANES) return;
+      check_access(warp_of(w), site, space, kind, bytes, align, lanes, ~0u);
+      if (w->in_flight) check_flights(warp_of(w), site, space, kind, bytes, lanes, ~0u);
     });
   }
   return host_address(*w, space, addr, 0);

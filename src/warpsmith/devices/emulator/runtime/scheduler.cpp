@@ -117,7 +117,7 @@ void Worker::execute(Fiber& f, Warp& w) {
   std::memcpy(w.ctaid, b.index, sizeof w.ctaid);
   w.smid = b.smid;
   w.top = nullptr;
-  w.slice = w.stale = 0;
+  w.slice = w.stale = w.vain = 0;
   w.seen.clear();
   w.budget = w.grant = first_grant(*this);
   current = &w;
@@ -132,6 +132,7 @@ void Worker::finish(Warp& w) {
   --b.active;
   advance();
   if (--b.unfinished == 0) {
+    if (b.traffic) finish_traffic(b);
     b.resident = false;
     b.link = free_blocks_;
     free_blocks_ = &b;
@@ -169,6 +170,7 @@ bool Worker::open_block() {
   b->live = b->warp_count == 32 ? ~0u : (1u << b->warp_count) - 1;
   b->resident = true;
   if (b->barriers_used) reset_barriers(*b);
+  if (b->traffic) reset_traffic(*b);
   if (launch->check && launch->shared_size) std::memset(b->shared, launch->poison, launch->shared_size);
   for (uint32_t i = 0; i < b->warp_count; ++i) b->warps[i].state = State::fresh;
   b->link = nullptr;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "api.h"
+#include "async.h"
 
 namespace ws {
 
@@ -66,6 +67,10 @@ struct Warp : ws_warp {
   uint32_t stale = 0;           // yields in a row with a state seen before
   uint32_t arrived[kBarriers];  // lanes that came to a barrier in its present phase while others had not
   SeenStates seen;
+  std::unique_ptr<Traffic> traffic;  // asynchronous copies, once there has been one
+  // Waiting for an mbarrier in vain: how often so far, which one, where, its state then; looks at the warp since.
+  uint32_t vain = 0, vain_at = 0, vain_site = kNone, vain_looks = 0;
+  uint64_t vain_state = 0;
 };
 
 struct Barrier {
@@ -95,6 +100,8 @@ struct ws_block {
   uint32_t live = 0;            // bit mask: warps with live lanes
   uint32_t barriers_used = 0;   // bit mask
   bool resident = false;
+  bool traffic = false;         // there has been an asynchronous copy
+  ws::Marks marks;
   uint8_t* shared = nullptr;
   size_t shared_capacity = 0;
   ws::Barrier barriers[ws::kBarriers];
