@@ -19,7 +19,7 @@ from ...ptx.ast import Function, Loc, Module
 from . import abi
 from .lowering import Unsupported
 from .lowering.function import FunctionLowering
-from .lowering.kernel import KernelLowering, param_layout
+from .lowering.kernel import DYNAMIC_SHARED, KernelLowering, param_layout
 
 #: What a lane may use of local memory, and a warp of native stack, when calls recurse (the depth is not known).
 RECURSIVE_LOCAL = 64 << 10
@@ -258,6 +258,7 @@ def describe(kernel: KernelLowering, function: Function, symbol: str) -> list[st
         out.append(
             f"@{table} = private constant [{len(names)} x ptr] " + (f"[{pointers}]" if names else "zeroinitializer")
         )
+    out.append(f"{DYNAMIC_SHARED} = private unnamed_addr constant i64 {kernel.end_of_shared()}, align 8")
     name = kernel.string(function.name)
 
     def three(key: str) -> str:

@@ -20,7 +20,7 @@ from .. import abi
 from ..ir import BITS, LANES, Builder, Val, const, fconst
 from . import Handler, Unsupported, handlers
 from .inline import expand_calls
-from .kernel import MOST_BYTES, KernelLowering, Site, align, param_layout
+from .kernel import DYNAMIC_SHARED, MOST_BYTES, KernelLowering, Site, align, param_layout
 from .plan import Unit, asks_the_world, branch_around, plan
 from .special import special_register
 
@@ -202,6 +202,10 @@ class FunctionLowering:
             return const(self.param_offset(name) + op.offset, "i64")
         variable = self.module.variables.get(name) or next((v for v in self.function.variables if v.name == name), None)
         if variable is not None:
+            if variable.space == "shared" and variable.linkage == "extern":
+                self.kernel.dynamic_align = max(self.kernel.dynamic_align, variable.align)
+                v = self.b.raw("i64", True, f"load i64, ptr {DYNAMIC_SHARED}, !invariant.load !0")
+                return self.b.op("add", v, const(op.offset, "i64")) if op.offset else v
             if variable.space == "shared":
                 return const(self.kernel.place_shared(variable) + op.offset, "i64")
             index = self.kernel.vars.setdefault(name, len(self.kernel.vars))

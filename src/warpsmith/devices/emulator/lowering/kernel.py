@@ -10,6 +10,8 @@ from . import Unsupported
 
 #: More shared or local memory than any GPU has: sizes stay far from what 32 bits can hold.
 MOST_BYTES = 1 << 26
+#: IR constant: where dynamic shared memory starts.  It is known when all functions are lowered.
+DYNAMIC_SHARED = "@dynamic.shared"
 
 
 @dataclass
@@ -32,6 +34,7 @@ class KernelLowering:
         self.seen: set[str] = set()
         self.shared: dict[str, int] = {}  # static shared variables -> offset
         self.shared_size = 0
+        self.dynamic_align = 1  # of the dynamic shared memory, which starts behind all that is static
         self.uses_grid_sync = False
         self.indirect = False  # calls through pointers: any function whose address is taken may be the target
         # Copies behind the backs of threads: in check mode, accesses to shared memory are compared with them.
@@ -42,12 +45,9 @@ class KernelLowering:
         self.frame: dict[str, int] = {}  # local bytes a lane, by function
         self.stack: dict[str, int] = {}  # native stack bytes, by function
         self.calls: dict[str, set[str]] = {}
-        for v in module.variables.values():
-            if v.space == "shared":
-                self.place_shared(v)
 
     def place_shared(self, v: ast.Variable) -> int:
-        """Give a static shared variable its offset (dynamic ones start after all static ones)."""
+        """Give a static shared variable its offset."""
         if v.name not in self.shared:
             self.shared_size = align(self.shared_size, max(v.align, 1))
             self.shared[v.name] = self.shared_size
@@ -55,6 +55,11 @@ class KernelLowering:
             if self.shared_size > MOST_BYTES:
                 raise Unsupported(f"{self.shared_size} bytes of shared memory, with variable {v.name}")
         return self.shared[v.name]
+
+    def end_of_shared(self) -> int:
+        """When all functions are lowered: the static size, with what it takes to align the dynamic memory behind it."""
+        self.shared_size = align(self.shared_size, self.dynamic_align)
+        return self.shared_size
 
     def string(self, text: str) -> str:
         """A constant C string; equal strings share one."""
